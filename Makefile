@@ -1,0 +1,34 @@
+# One entry point for people and for CI. Everything is set up on first use.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: demo test check bench reproduce venv clean
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)  ## the main job on an embedded sample
+	$(BIN)/dpsr demo --out demo-release
+
+test: $(STAMP)  ## lint, types, tests
+	$(MAKE) --no-print-directory check
+	$(BIN)/python -m pytest
+
+check: $(STAMP)  ## ruff and mypy
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+
+bench: $(STAMP)  ## ratios within one run; never a test
+	$(BIN)/python -m benchmarks
+
+reproduce: $(STAMP)  ## the paper's experiment: tables, figures, tests
+	$(BIN)/dpsr reproduce --out reproduction
+
+clean:
+	rm -rf .venv build dist demo-release reproduction

@@ -1,0 +1,25 @@
+"""Every error a user can meet. Each message says what must hold, what was found and what to do next."""
+
+
+class DpsrError(Exception):
+    """Base of all errors raised on purpose; the command line turns it into one sentence and exit code 2."""
+
+
+class DataError(DpsrError, ValueError):
+    """The ratings cannot be read as a rating table."""
+
+
+class ScaleError(DataError):
+    """A rating scale is ill-formed, or a rating does not lie on it."""
+
+
+class PrivacyError(DpsrError, ValueError):
+    """A privacy parameter is refused, or a promise cannot be kept."""
+
+
+class ReleaseError(DpsrError, ValueError):
+    """A release folder cannot be written or read."""
+
+
+class ParameterError(DpsrError, ValueError):
+    """A setting that cannot change the guarantee is outside its range."""

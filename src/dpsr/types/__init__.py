@@ -1,0 +1,9 @@
+"""The values that pass between rooms. `types.raw`, the secret, is imported by its full name only."""
+
+from dpsr.types.certificate import Certificate, Part
+from dpsr.types.mask import Mask
+from dpsr.types.model import Model
+from dpsr.types.private import PrivateRatings
+from dpsr.types.scale import Scale
+
+__all__ = ["Certificate", "Mask", "Model", "Part", "PrivateRatings", "Scale"]

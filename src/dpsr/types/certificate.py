@@ -1,0 +1,179 @@
+"""The receipt for privacy spent: what was protected, what was public, and what it cost.
+
+A certificate is data. It is written only in `privacy/`, by the call that drew the noise; every other room reads it.
+The parts of one certificate concern the same ratings, so their prices add up (basic composition):
+
+    epsilon = sum of the parts' epsilon,   delta = sum of the parts' delta.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from math import inf, nextafter
+from typing import Any
+
+UNIT = (
+    "The value of one rating. Two data sets are neighbours when they differ in the value of exactly one rating; "
+    "who rated what is public."
+)
+
+FORMAT = "dpsr-certificate-1"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One mechanism that touched the raw ratings.
+
+    `epsilon` and `delta` are exact figures rounded up. `table` is the integer table of a finite channel (rows are
+    rating levels, columns output symbols, a row sums to `2**bits`); anyone can recompute the price from it.
+    `details` holds public settings only.
+    """
+
+    name: str
+    mechanism: str
+    epsilon: float
+    delta: float = 0.0
+    bits: int | None = None
+    table: tuple[tuple[int, ...], ...] | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a release promises.
+
+    `epsilon` and `delta` are the exact price, `nominal` the epsilon that was asked for. `private` is true only if the
+    noise came from the operating system, the price is finite and no more than was asked; `reasons` says why it is not.
+    """
+
+    nominal: float | None
+    parts: tuple[Part, ...]
+    public: dict[str, Any]
+    randomness: str
+    private: bool
+    reasons: tuple[str, ...] = ()
+    unit: str = UNIT
+    composition: str = "basic: the parts concern the same ratings, so their prices add up"
+    software: str = ""
+
+    @property
+    def epsilon(self) -> float:
+        """The exact price of everything together, never rounded down."""
+        return _sum_up(part.epsilon for part in self.parts)
+
+    @property
+    def delta(self) -> float:
+        return _sum_up(part.delta for part in self.parts)
+
+    def epsilon_for_user(self, n_ratings: int) -> float:
+        """The price for all `n_ratings` of one person together: group privacy adds up."""
+        return _sum_up([self.epsilon] * n_ratings) if n_ratings < 64 else nextafter(self.epsilon * n_ratings, inf)
+
+    def __str__(self) -> str:
+        word = "private" if self.private else "NOT PRIVATE"
+        delta = f", delta = {self.delta:.3g}" if self.delta else ""
+        why = "" if self.private else f" ({'; '.join(self.reasons)})"
+        return f"{word}: epsilon = {self.epsilon:.6g}{delta} per rating{why}"
+
+    def to_json(self) -> str:
+        record = {
+            "format": FORMAT,
+            "private": self.private,
+            "reasons": list(self.reasons),
+            "unit": self.unit,
+            "epsilon": _number(self.epsilon),
+            "delta": self.delta,
+            "nominal": self.nominal,
+            "composition": self.composition,
+            "randomness": self.randomness,
+            "public": self.public,
+            "parts": [{**asdict(part), "epsilon": _number(part.epsilon)} for part in self.parts],
+            "software": self.software,
+        }
+        return json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        record = json.loads(text)
+        parts = tuple(
+            Part(
+                **{
+                    **part,
+                    "epsilon": float(part["epsilon"]),
+                    "table": None if part["table"] is None else tuple(tuple(row) for row in part["table"]),
+                }
+            )
+            for part in record["parts"]
+        )
+        return cls(
+            nominal=record["nominal"],
+            parts=parts,
+            public=record["public"],
+            randomness=record["randomness"],
+            private=record["private"],
+            reasons=tuple(record["reasons"]),
+            unit=record["unit"],
+            composition=record["composition"],
+            software=record["software"],
+        )
+
+
+def _sum_up(prices: Any) -> float:
+    """A sum of floats, rounded up: the exact rational sum, then the next float that is not below it."""
+    prices = list(prices)
+    if any(price == inf for price in prices):
+        return inf
+    exact = sum((Fraction(price) for price in prices), Fraction(0))
+    rounded = float(exact)
+    return rounded if Fraction(rounded) >= exact else nextafter(rounded, inf)
+
+
+def _number(price: float) -> float | str:
+    """JSON has no infinity."""
+    return "inf" if price == inf else price
+
+
+_NUMBER_OR_INF = {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}]}
+
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "dpsr certificate",
+    "type": "object",
+    "required": [
+        "format", "private", "reasons", "unit", "epsilon", "delta", "nominal", "composition", "randomness", "public",
+        "parts", "software",
+    ],
+    "additionalProperties": False,
+    "properties": {
+        "format": {"const": FORMAT},
+        "private": {"type": "boolean"},
+        "reasons": {"type": "array", "items": {"type": "string"}},
+        "unit": {"type": "string"},
+        "epsilon": _NUMBER_OR_INF,
+        "delta": {"type": "number", "minimum": 0, "maximum": 1},
+        "nominal": {"type": ["number", "null"]},
+        "composition": {"type": "string"},
+        "randomness": {"enum": ["system", "seeded", "declared"]},
+        "public": {"type": "object"},
+        "software": {"type": "string"},
+        "parts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name", "mechanism", "epsilon", "delta", "bits", "table", "details"],
+                "additionalProperties": False,
+                "properties": {
+                    "name": {"type": "string"},
+                    "mechanism": {"type": "string"},
+                    "epsilon": _NUMBER_OR_INF,
+                    "delta": {"type": "number", "minimum": 0, "maximum": 1},
+                    "bits": {"type": ["integer", "null"]},
+                    "table": {"type": ["array", "null"], "items": {"type": "array", "items": {"type": "integer"}}},
+                    "details": {"type": "object"},
+                },
+            },
+        },
+    },
+}  # fmt: skip

@@ -1,0 +1,105 @@
+"""Who rated what: the public half of a rating table.
+
+Ratings are kept user by user (compressed rows), items ascending within a user, users and items coded by the
+sorted order of their ids. The order is canonical, so nothing about the order of the input rows survives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Ids: TypeAlias = Sequence[str] | Sequence[int] | npt.NDArray[np.generic] | pa.Array
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """The observed cells of an m x n rating matrix. Public by the definition of the promise.
+
+    `user_ids` and `item_ids` are the vocabularies (int64 or string, ascending). The ratings of user u are the
+    positions `indptr[u]:indptr[u+1]` of every column of the table. `timestamps` (Unix seconds) are public too.
+    """
+
+    user_ids: pa.Array
+    item_ids: pa.Array
+    indptr: npt.NDArray[np.int64]
+    items: npt.NDArray[np.int32]
+    timestamps: npt.NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        for column in (self.indptr, self.items, self.timestamps):
+            if column is not None:
+                column.setflags(write=False)
+
+    @property
+    def n_users(self) -> int:
+        return len(self.user_ids)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_ids)
+
+    @property
+    def n_ratings(self) -> int:
+        return len(self.items)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_users, self.n_items
+
+    @cached_property
+    def users(self) -> npt.NDArray[np.int32]:
+        """The user code of every rating."""
+        return np.repeat(np.arange(self.n_users, dtype=np.int32), self.user_counts)
+
+    @cached_property
+    def user_counts(self) -> npt.NDArray[np.int64]:
+        return np.diff(self.indptr)
+
+    @cached_property
+    def item_counts(self) -> npt.NDArray[np.int64]:
+        return np.bincount(self.items, minlength=self.n_items).astype(np.int64)
+
+    def user_codes(self, ids: Ids) -> npt.NDArray[np.int64]:
+        """The code of each user id, -1 where the id is unknown."""
+        return codes_of(ids, self.user_ids)
+
+    def item_codes(self, ids: Ids) -> npt.NDArray[np.int64]:
+        """The code of each item id, -1 where the id is unknown."""
+        return codes_of(ids, self.item_ids)
+
+    def select(self, rows: npt.NDArray[np.bool_]) -> Mask:
+        """The same users and items with only the chosen ratings."""
+        kept = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])
+        times = None if self.timestamps is None else self.timestamps[rows]
+        return Mask(self.user_ids, self.item_ids, kept[self.indptr], self.items[rows], times)
+
+
+def as_ids(ids: Ids) -> pa.Array:
+    """Ids as an Arrow array of int64 or string; whole floats (a common accident of joins) count as integers."""
+    if isinstance(ids, pa.Array):
+        array = ids
+    else:  # a list goes straight to Arrow: numpy would pad every string to the longest one
+        array = pa.array(ids if isinstance(ids, list | tuple) else np.asarray(ids))
+    if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+        return array.cast(pa.int64())
+    return array.cast(pa.string())
+
+
+def codes_of(ids: Ids, vocabulary: pa.Array) -> npt.NDArray[np.int64]:
+    """The position of each id in `vocabulary`, -1 where it is not in it."""
+    array = as_ids(ids)
+    if array.type != vocabulary.type:  # "42" asked of integer ids, or 42 of string ids
+        try:
+            array = array.cast(vocabulary.type)
+        except pa.ArrowInvalid:
+            return np.full(len(array), -1, dtype=np.int64)
+    found = pc.index_in(array, value_set=vocabulary)
+    return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)

@@ -1,0 +1,74 @@
+"""What a pipeline learned: two thin factors, and what to say about strangers.
+
+    prediction(u, j) = clip( A_u . B_j )                 users and items that were in the table
+                     = clip( value_uj )                  observed cells, where the method moves them off the factors
+                     = item mean, user mean, overall     when the user, the item, or both are unknown
+
+Biases are columns of the factors. Nothing here was computed from a raw rating.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.types.mask import Mask
+from dpsr.types.scale import Scale
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Predictions for every cell of an m x n matrix in O((m + n) d) numbers.
+
+    `observed` (one value per rating of the mask, or None) overrides the factors on observed cells; the paper's Stage 3
+    ends that way when its last iterations are not followed by a projection.
+    """
+
+    mask: Mask
+    scale: Scale
+    user_factors: Floats
+    item_factors: Floats
+    user_means: Floats
+    item_means: Floats
+    overall: float
+    observed: Floats | None = None
+
+    @property
+    def rank(self) -> int:
+        return self.user_factors.shape[1]
+
+    def predict(self, users: Codes, items: Codes) -> Floats:
+        """Predictions for coded users and items; -1 stands for an unknown one."""
+        u, j = np.broadcast_arrays(users, items)
+        known_u, known_j = u >= 0, j >= 0
+        raw = np.full(u.shape, self.overall)
+        both = known_u & known_j
+        raw[both] = np.einsum("rd,rd->r", self.user_factors[u[both]], self.item_factors[j[both]])
+        if self.observed is not None:
+            place = self._positions(u[both], j[both])
+            raw[both] = np.where(place >= 0, self.observed[place], raw[both])
+        raw[~known_u & known_j] = self.item_means[j[~known_u & known_j]]
+        raw[known_u & ~known_j] = self.user_means[u[known_u & ~known_j]]
+        return self.scale.clip(raw)
+
+    def scores(self, user: int) -> Floats:
+        """Unclipped scores of every item for one coded user (-1: a stranger); clipping would lose their order."""
+        return self.item_factors @ self.user_factors[user] if user >= 0 else self.item_means
+
+    @cached_property
+    def _cells(self) -> npt.NDArray[np.int64]:
+        return self.mask.users.astype(np.int64) * self.mask.n_items + self.mask.items
+
+    def _positions(self, u: Codes, j: Codes) -> npt.NDArray[np.int64]:
+        """Where each cell stands in the mask's order, -1 if it was not observed."""
+        wanted = u.astype(np.int64) * self.mask.n_items + j
+        place = np.searchsorted(self._cells, wanted)
+        found = place < len(self._cells)
+        found[found] = self._cells[place[found]] == wanted[found]
+        return np.where(found, place, -1)

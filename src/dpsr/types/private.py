@@ -1,0 +1,35 @@
+"""Ratings after Stage 1: everything later stages are allowed to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.types.certificate import Certificate
+from dpsr.types.mask import Mask
+from dpsr.types.scale import Scale
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateRatings:
+    """One noisy value per rating, with the receipt for the noise.
+
+    `values` are in the order of the mask. They come out of `privacy/` together with their `certificate`, as one value.
+    """
+
+    mask: Mask
+    values: npt.NDArray[np.float64]
+    scale: Scale
+    certificate: Certificate
+
+    def __post_init__(self) -> None:
+        self.values.setflags(write=False)
+
+    def __len__(self) -> int:
+        return self.mask.n_ratings
+
+    def with_values(self, values: npt.NDArray[np.float64]) -> PrivateRatings:
+        """The same ratings after a step of post-processing; the receipt is unchanged, as the theorem allows."""
+        return replace(self, values=values)

@@ -1,0 +1,38 @@
+"""Raw ratings: the secret. Only the rooms on the curator's side may import this module.
+
+`tests/test_house.py` proves that `denoise`, `complete`, `release` and everything below them cannot reach it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.types.mask import Mask
+from dpsr.types.scale import Scale
+
+
+@dataclass(frozen=True, eq=False)
+class RawRatings:
+    """A rating table as the curator holds it: the public mask, and one secret level per rating."""
+
+    mask: Mask
+    levels: npt.NDArray[np.uint16]
+    scale: Scale
+
+    def __post_init__(self) -> None:
+        self.levels.setflags(write=False)
+
+    def __len__(self) -> int:
+        return self.mask.n_ratings
+
+    @property
+    def values(self) -> npt.NDArray[np.float64]:
+        """The ratings themselves, in the order of the mask. Secret."""
+        return self.scale.values[self.levels]
+
+    def __repr__(self) -> str:  # never shows a value
+        m, n = self.mask.shape
+        return f"{type(self).__name__}({len(self):,} ratings, {m:,} users, {n:,} items, scale {self.scale})"
