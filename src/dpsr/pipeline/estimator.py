@@ -1,0 +1,58 @@
+"""What every pipeline shares once it is fitted: predictions, recommendations, a certificate and a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from dpsr.privacy import NoiseSource
+from dpsr.release import Recommendations, Release
+from dpsr.types import Certificate, Model
+from dpsr.types.mask import Ids
+
+
+class PrivateRecommender(BaseEstimator):  # type: ignore[misc]
+    """A private recommender with scikit-learn manners. Subclasses set `release_` in `fit`."""
+
+    release_: Release
+    random_state: int | None
+
+    def predict(self, users: Ids, items: Ids) -> npt.NDArray[np.float64]:
+        """Predicted ratings inside the scale; unknown users and items get the best that is known."""
+        return self.release.predict(users, items)
+
+    def recommend(self, user: str | int, n: int = 10) -> Recommendations:
+        """The `n` items with the highest predicted rating that `user` has not rated."""
+        return self.release.recommend(user, n)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the release folder, whole or not at all."""
+        return self.release.save(path, overwrite=overwrite)
+
+    @property
+    def release(self) -> Release:
+        """The fitted release; an error before `fit`."""
+        if not hasattr(self, "release_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit(ratings) first.")
+        return self.release_
+
+    @property
+    def certificate(self) -> Certificate:
+        return self.release.certificate
+
+    @property
+    def model_(self) -> Model:
+        return self.release.model
+
+    def _noise(self) -> NoiseSource:
+        """The system's generator, unless a seed was given: then everything is marked NOT PRIVATE."""
+        return NoiseSource.system() if self.random_state is None else NoiseSource.seeded(self.random_state)
+
+    def _public_settings(self) -> dict[str, Any]:
+        """The constructor's arguments without the seed."""
+        return {name: value for name, value in self.get_params().items() if name != "random_state"}
