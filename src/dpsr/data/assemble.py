@@ -1,0 +1,120 @@
+"""From columns in any order to a rating table in canonical order.
+
+With users and items coded by the sorted order of their ids, the rating of user u for item j belongs to cell
+
+    c = u * n + j,
+
+and the table is sorted by c: compressed rows, items ascending within a user. The order depends on the set of ratings
+only, so nothing about the order of the input rows survives. Cells and row numbers are packed into one int64 and sorted
+as numbers, which is several times faster than sorting row numbers by cell and stable for free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dpsr.data.identifiers import code_ids
+from dpsr.data.numbers import code_ratings, read_times
+from dpsr.data.quoting import Source, shown
+from dpsr.errors import DataError, ParameterError
+from dpsr.types.mask import Mask
+from dpsr.types.scale import Scale
+
+DUPLICATES = ("error", "first", "last")
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RatingColumns:
+    """Columns of equal length as they were found, and where they were found."""
+
+    users: pa.ChunkedArray
+    items: pa.ChunkedArray
+    ratings: pa.ChunkedArray
+    timestamps: pa.ChunkedArray | None
+    source: Source
+
+
+def assemble(columns: RatingColumns, *, scale: Scale, duplicates: str) -> tuple[Mask, npt.NDArray[np.uint16]]:
+    """The mask and the level of each of its ratings. `duplicates` says which rating of a repeated pair stays."""
+    if duplicates not in DUPLICATES:
+        raise ParameterError(f"duplicates is one of {', '.join(DUPLICATES)}, found {shown(duplicates)}.")
+    source = columns.source
+    if not len(columns.ratings):
+        raise DataError(
+            f"{source.name}: there are no ratings. Give at least one row with a user, an item and a rating."
+        )
+    users, user_ids = code_ids(columns.users, "user", source)
+    items, item_ids = code_ids(columns.items, "item", source)
+    levels = code_ratings(columns.ratings, scale, source)
+    times = None if columns.timestamps is None else read_times(columns.timestamps, source)
+    _refuse_trivial(len(user_ids), len(item_ids), source)
+    users *= len(item_ids)
+    users += items
+    order, cells = _canonical(users, len(user_ids) * len(item_ids))
+    kept = _without_duplicates(order, cells, duplicates, _Pairs(columns, source))
+    order, cells = order[kept], cells[kept]
+    mask = mask_of_cells(cells, user_ids, item_ids, None if times is None else times[order])
+    return mask, levels[order]
+
+
+def mask_of_cells(cells: Rows, user_ids: pa.Array, item_ids: pa.Array, timestamps: Rows | None = None) -> Mask:
+    """The mask of strictly ascending cells `u * n + j`; users and items without a rating stay in the vocabulary."""
+    users, items = np.divmod(cells, len(item_ids))
+    indptr = np.searchsorted(users, np.arange(len(user_ids) + 1)).astype(np.int64)
+    return Mask(user_ids, item_ids, indptr, items.astype(np.int32), timestamps)
+
+
+def _canonical(cells: Rows, n_cells: int) -> tuple[Rows, Rows]:
+    """Rows sorted by cell, earlier rows first within a cell, and their cells."""
+    if bool((cells[1:] > cells[:-1]).all()):
+        return np.arange(len(cells)), cells
+    bits = len(cells).bit_length()
+    if n_cells.bit_length() + bits > 63:
+        order = np.argsort(cells, kind="stable")
+        return order, cells[order]
+    packed = cells << bits
+    packed |= np.arange(len(cells))
+    packed.sort()
+    return packed & ((1 << bits) - 1), packed >> bits
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """The pairs as they were given, for the message about a repeated one."""
+
+    columns: RatingColumns
+    source: Source
+
+    def refuse(self, row: int, earlier: int) -> DataError:
+        user, item = (shown(column[row].as_py()) for column in (self.columns.users, self.columns.items))
+        return DataError(
+            f"{self.source.at(row)}: user {user} rates item {item} again, as before at "
+            f"{self.source.place(earlier)}. "
+            'Keep one of them with duplicates="first" or "last" (or --duplicates first).'
+        )
+
+
+def _without_duplicates(order: Rows, cells: Rows, duplicates: str, pairs: _Pairs) -> npt.NDArray[np.bool_] | slice:
+    repeats = cells[1:] == cells[:-1]
+    if not repeats.any():
+        return slice(None)
+    if duplicates == "error":
+        later = np.flatnonzero(repeats) + 1
+        place = later[np.argmin(order[later])]  # the first row of the input that repeats an earlier one
+        raise pairs.refuse(int(order[place]), int(order[np.searchsorted(cells, cells[place])]))
+    edge = np.array([False])
+    return ~np.concatenate([edge, repeats] if duplicates == "first" else [repeats, edge])
+
+
+def _refuse_trivial(n_users: int, n_items: int, source: Source) -> None:
+    if min(n_users, n_items) < 2:
+        raise DataError(
+            f"{source.name}: at least 2 users and 2 items are needed, found {n_users:,} and {n_items:,}. Check that "
+            'user="..." and item="..." (or --user, --item) name the right columns.'
+        )

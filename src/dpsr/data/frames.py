@@ -1,0 +1,88 @@
+"""Arrays and data frames as Arrow columns, without importing the library they come from.
+
+pandas, polars and others hand their columns over through the Arrow interface (`__arrow_c_stream__`), so they are known
+by what they can do and not by their type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.data.assemble import RatingColumns
+from dpsr.data.columns import find_columns
+from dpsr.data.distinct import ARROW_ERRORS
+from dpsr.data.quoting import Source, position, printable, shown
+from dpsr.errors import DataError
+
+_FRAME = Source("the frame", position)
+_ARRAYS = Source("the arrays", position)
+
+
+def columns_of_frame(
+    frame: Any, *, user: str | None, item: str | None, rating: str | None, timestamp: str | None
+) -> RatingColumns:
+    """The columns of a pandas or polars DataFrame, an Arrow Table or RecordBatch, or anything that exports Arrow."""
+    labels = _labels(frame)
+    names = [str(label) for label in labels]
+    roles = find_columns(names, source=_FRAME.name, user=user, item=item, rating=rating, timestamp=timestamp)
+    columns = [_column_of(frame, place, labels) for place in roles.used]
+    return RatingColumns(columns[0], columns[1], columns[2], (columns[3:] or [None])[0], _FRAME)
+
+
+def columns_of_arrays(users: Any, items: Any, values: Any, timestamps: Any | None) -> RatingColumns:
+    """Lists, numpy arrays, Series or Arrow arrays of equal length."""
+    given = {"users": users, "items": items, "values": values}
+    if timestamps is not None:
+        given["timestamps"] = timestamps
+    columns = {name: _column(array, name, _ARRAYS) for name, array in given.items()}
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{length:,} {name}" for name, length in lengths.items())
+        raise DataError(f"the arrays have one entry per rating and equal lengths, found {found}. Align them first.")
+    return RatingColumns(columns["users"], columns["items"], columns["values"], columns.get("timestamps"), _ARRAYS)
+
+
+def _labels(frame: Any) -> list[Any]:
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        return list(frame.schema.names)
+    if hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "columns"):
+        return list(frame.columns)
+    raise DataError(
+        "from_frame takes a pandas or polars DataFrame, an Arrow Table or a RecordBatch, found "
+        f"{shown(type(frame).__name__)}. For arrays use from_arrays, for files read."
+    )
+
+
+def _column_of(frame: Any, place: int, labels: list[Any]) -> pa.ChunkedArray:
+    """One column at a time: the others may hold what Arrow cannot, and need not be converted."""
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        return _column(frame.column(place), str(labels[place]), _FRAME)
+    if labels.count(labels[place]) > 1:  # labels that differ but print alike are told apart, equal ones cannot be
+        raise DataError(f"{_FRAME.name}: two columns are named {shown(labels[place])}. Rename one of them.")
+    return _column(frame[labels[place]], str(labels[place]), _FRAME)
+
+
+def _column(array: Any, name: str, source: Source) -> pa.ChunkedArray:
+    try:
+        return _to_arrow(array)
+    except ARROW_ERRORS as error:
+        raise DataError(
+            f"{source.name}: {shown(name)} cannot be read as one column ({printable(str(error), 60)}). Give numbers "
+            "only or strings only, in one dimension; integers beyond 64 bits are given as strings."
+        ) from error
+
+
+def _to_arrow(array: Any) -> pa.ChunkedArray:
+    if isinstance(array, pa.ChunkedArray):
+        return array
+    if isinstance(array, pa.Array):
+        return pa.chunked_array([array])
+    if hasattr(array, "__arrow_c_stream__"):
+        return pa.chunked_array(array)
+    if isinstance(array, list | tuple):  # numpy would pad every string to the longest one
+        return pa.chunked_array([pa.array(array, from_pandas=True)])
+    dense = np.asarray(array)
+    return pa.chunked_array([pa.array(dense, from_pandas=dense.dtype == object)])

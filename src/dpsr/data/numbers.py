@@ -1,0 +1,108 @@
+"""Ratings as levels of the declared scale, timestamps as Unix seconds.
+
+A number is written with digits, a decimal point and perhaps an exponent; spaces around it do not count. A rating that
+is missing, not finite or off the scale is an error with its row. Timestamps are numbers (rounded down to whole seconds)
+or an Arrow time type; dates spelt out as text are refused, because their reading would be a guess.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpsr.data.distinct import ARROW_ERRORS, Codes, distinct, missing
+from dpsr.data.quoting import Source, shown
+from dpsr.errors import DataError, ScaleError
+from dpsr.types.scale import Scale, off_scale
+
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_NOT_FINITE = r"^(?i)[+-]?(nan|inf|infinity)$"
+_LATEST = 2.0**62
+
+_ADVICE = {
+    "rating": 'Correct it, or name the column of ratings with rating="..." (or --rating COLUMN).',
+    "timestamp": "Convert times to Unix seconds, name another column with timestamp=\"...\" (or --timestamp COLUMN), "
+    'or leave times out with timestamp="".',
+}  # fmt: skip
+
+
+def code_ratings(column: pa.ChunkedArray, scale: Scale, source: Source) -> npt.NDArray[np.uint16]:
+    """The level of every rating."""
+    codes, texts = distinct(column, "rating", source)
+    values = _numbers(codes, texts, "rating", source)
+    levels, on_scale = scale.locate(values)
+    bad = ~on_scale[codes]
+    if bad.any():
+        row = int(np.argmax(bad))
+        value = float(values[codes[row]])
+        if not np.isfinite(value):
+            _refuse(str(value), "a finite number", "rating", row, source)
+        raise ScaleError(off_scale(value, scale, where=source.at(row)))
+    return levels[codes]
+
+
+def read_times(column: pa.ChunkedArray, source: Source) -> npt.NDArray[np.int64]:
+    """Unix seconds of every rating."""
+    if not column.null_count:
+        try:  # nearly always: one pass, no detour over distinct values, of which there are as many as rows
+            return np.asarray(_seconds(column).to_numpy(), dtype=np.int64)
+        except ARROW_ERRORS:
+            pass
+    codes, texts = distinct(column, "timestamp", source)
+    values = np.floor(_numbers(codes, texts, "timestamp", source))
+    bad = ~(np.abs(values) < _LATEST)[codes]
+    if bad.any():
+        row = int(np.argmax(bad))
+        _refuse(str(values[codes[row]]), "a time in Unix seconds", "timestamp", row, source)
+    return values.astype(np.int64)[codes]
+
+
+def _seconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Integers as they are, time types in seconds; anything else is left to the careful way."""
+    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        return column.cast(pa.timestamp("s", getattr(column.type, "tz", None)), safe=False).cast(pa.int64())
+    if pa.types.is_floating(column.type):
+        raise TypeError("fractions are rounded down, and NaN is refused with its row")
+    return column.cast(pa.int64())
+
+
+def _numbers(codes: Codes, values: pa.Array, role: str, source: Source) -> npt.NDArray[np.float64]:
+    """Distinct values as floats; text that is no number is refused with the first row that holds it."""
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return _as_floats(values, role, source)
+    texts = pc.utf8_trim_whitespace(values)
+    good = pc.match_substring_regex(texts, _NUMBER).fill_null(True).to_numpy(zero_copy_only=False)
+    bad = ~good[codes]
+    if bad.any():
+        row = int(np.argmax(bad))
+        _refuse_text(texts[int(codes[row])].as_py(), role, row, source)
+    parsable = pc.if_else(pa.array(good), texts, pa.scalar(None, texts.type))  # unused categories may be anything
+    return np.asarray(parsable.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _as_floats(values: pa.Array, role: str, source: Source) -> npt.NDArray[np.float64]:
+    try:
+        if pa.types.is_temporal(values.type):
+            raise TypeError("a time is not a number")
+        return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+    except ARROW_ERRORS as error:
+        raise DataError(
+            f"{source.name}: the {role} column has type {shown(values.type)}, numbers are needed. {_ADVICE[role]}"
+        ) from error
+
+
+def _refuse_text(text: str, role: str, row: int, source: Source) -> NoReturn:
+    if not text:
+        missing(role, row, source)
+    finite = not pc.match_substring_regex(pa.scalar(text), _NOT_FINITE).as_py()
+    comma = finite and text.replace(",", "", 1).isdecimal()
+    _refuse(text, ("a number" if finite else "a finite number"), role, row, source, comma=comma)
+
+
+def _refuse(found: str, needed: str, role: str, row: int, source: Source, *, comma: bool = False) -> NoReturn:
+    hint = "Write decimals with a point, not a comma. " if comma else ""
+    raise DataError(f"{source.at(row)}: {role} {shown(found)} is not {needed}. {hint}{_ADVICE[role]}")

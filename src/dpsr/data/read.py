@@ -1,0 +1,114 @@
+"""A file of ratings as columns: Parquet by its first bytes or extension, everything else as delimited text."""
+
+from __future__ import annotations
+
+import codecs
+from os import PathLike
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpsr.data.assemble import RatingColumns
+from dpsr.data.columns import Roles, find_columns
+from dpsr.data.diagnose import unreadable
+from dpsr.data.distinct import ARROW_ERRORS
+from dpsr.data.layouts import recognise
+from dpsr.data.quoting import Source, file_name
+from dpsr.data.streams import open_bytes
+from dpsr.data.text import columns_of_text
+from dpsr.errors import DataError
+
+_PARQUET_SUFFIXES = (".parquet", ".pq", ".parq")
+_COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst", ".lz4")
+_HEAD = 1 << 20
+
+
+def columns_of_file(
+    path: str | PathLike[str],
+    *,
+    user: str | None = None,
+    item: str | None = None,
+    rating: str | None = None,
+    timestamp: str | None = None,
+    delimiter: str | None = None,
+) -> RatingColumns:
+    """The columns of a file in any layout that is known."""
+    file = _existing(Path(path))
+    head = _head(file)
+
+    def find(names: list[str]) -> Roles:
+        return find_columns(names, source=file_name(file), user=user, item=item, rating=rating, timestamp=timestamp)
+
+    if file.suffix.lower() in _PARQUET_SUFFIXES or head.startswith(b"PAR1"):
+        schema = _parquet_schema(file)
+        return _columns_of_parquet(file, schema, find(schema.names))
+    layout = recognise(_first_lines(file, head), _suffix(file), source=file_name(file), delimiter=delimiter)
+    return columns_of_text(file, layout, find(list(layout.names)))
+
+
+def _existing(path: Path) -> Path:
+    name = file_name(path)
+    try:
+        kind = path.stat().st_mode
+    except FileNotFoundError as error:
+        raise DataError(f"{name} does not exist. Check the path, and the folder it is relative to.") from error
+    except (OSError, ValueError) as error:  # no permission, or a name no file can have
+        raise DataError(f"{name} cannot be opened. Check the path and who may read it.") from error
+    if S_ISDIR(kind):
+        raise DataError(f"{name} is a folder. Name one file of ratings in it.")
+    if not S_ISREG(kind):  # a pipe can be read once, and a message about its rows needs to read it again
+        raise DataError(f"{name} is not a regular file. Save the ratings to a file first.")
+    return path
+
+
+def _suffix(path: Path) -> str:
+    name = path.name.lower()
+    plain = name.removesuffix(path.suffix.lower()) if path.suffix.lower() in _COMPRESSED_SUFFIXES else name
+    return Path(plain).suffix
+
+
+def _head(path: Path) -> bytes:
+    """The first row and what follows, up to a mebibyte."""
+    try:
+        with open_bytes(path) as stream:
+            return bytes(stream.read(_HEAD))
+    except ARROW_ERRORS as error:
+        raise DataError(unreadable(path, str(error))) from error
+
+
+def _first_lines(path: Path, head: bytes) -> str:
+    name = file_name(path)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataError(f"{name}, row 1: the file is UTF-16 and not UTF-8. Save it as UTF-8.")
+    if len(head) == _HEAD and len(head.lstrip(b"\r\n").splitlines()) < 2:
+        raise DataError(
+            f"{name}, row 1: the first row has more than a million characters. Check for missing line breaks; "
+            "each rating stands on its own line."
+        )
+    return head.decode("utf-8-sig", errors="replace")
+
+
+def _parquet_schema(path: Path) -> pa.Schema:
+    name = file_name(path)
+    try:
+        with pq.ParquetFile(path) as file:
+            return file.schema_arrow
+    except ARROW_ERRORS as error:
+        raise DataError(
+            f"{name} is not a complete Parquet file. Copy or export it again, or rename it if it is text."
+        ) from error
+
+
+def _columns_of_parquet(path: Path, schema: pa.Schema, roles: Roles) -> RatingColumns:
+    names = [schema.names[place] for place in roles.used]
+    texts = [name for name in names[:2] if pa.types.is_string(schema.field(name).type)]
+    try:
+        with pq.ParquetFile(path, read_dictionary=texts) as file:  # each distinct id is kept once
+            table = file.read(columns=names)
+        columns = [table.column(name) for name in names]
+    except ARROW_ERRORS as error:
+        raise DataError(unreadable(path, str(error))) from error
+    source = Source(file_name(path), lambda row: f"row {row + 1}")
+    return RatingColumns(columns[0], columns[1], columns[2], (columns[3:] or [None])[0], source)

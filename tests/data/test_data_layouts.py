@@ -1,0 +1,138 @@
+"""Every layout that can be read gives the same table."""
+
+import gzip
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpsr.data import Ratings
+from dpsr.types.scale import Scale
+
+SCALE = Scale(1, 5)
+ROWS = [(196, 242, 3, 881250949), (186, 302, 3, 891717742), (22, 377, 1, 878887116), (186, 242, 5, 880606923)]
+CANONICAL = {
+    "user": [22, 186, 186, 196],
+    "item": [377, 242, 302, 242],
+    "rating": [1.0, 5.0, 3.0, 3.0],
+    "timestamp": [878887116, 880606923, 891717742, 881250949],
+}
+
+
+def text(delimiter, header="", end="\n"):
+    lines = [header] * bool(header) + [delimiter.join(map(str, row)) for row in ROWS]
+    return (end.join(lines) + end).encode()
+
+
+LAYOUTS = {
+    "u.data": text("\t"),
+    "ratings.dat": text("::"),
+    "ratings.csv": text(",", "userId,movieId,rating,timestamp"),
+    "ratings.tsv": text("\t", "user_id\titem_id\trating\ttimestamp"),
+    "no_header.csv": text(","),
+    "tabs.csv": text("\t"),
+    "windows.csv": text(",", "userId,movieId,rating,timestamp", end="\r\n"),
+    "old_mac.csv": text(",", "userId,movieId,rating,timestamp", end="\r"),
+    "byte_order_mark.csv": b"\xef\xbb\xbf" + text(",", "userId,movieId,rating,timestamp"),
+    "empty_lines.csv": b"\n\n" + text(",", "userId,movieId,rating,timestamp").replace(b"\n", b"\n\n") + b"\n",
+    "no_last_newline.csv": text(",").rstrip(),
+    "ratings.csv.gz": gzip.compress(text(",", "userId,movieId,rating,timestamp")),
+    "ratings.dat.gz": gzip.compress(text("::")),
+    "RATINGS.CSV": text(",", "USERID,MOVIEID,RATING,TIMESTAMP"),
+    "unknown.txt": text("::"),
+    "other_columns.csv": text(",", "User-ID,ISBN,Book-Rating,ts"),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_text_layout_gives_the_same_table(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(LAYOUTS[name])
+    ratings = Ratings.read(path, scale=SCALE)
+    assert ratings.to_arrow().to_pydict() == CANONICAL
+    assert ratings.mask.user_ids.type == ratings.mask.item_ids.type == pa.int64()
+
+
+@pytest.mark.parametrize("name", ["ratings.parquet", "ratings.pq", "parquet_by_its_first_bytes.bin"])
+@pytest.mark.parametrize("string_ids", [False, True])
+def test_parquet_gives_the_table_that_was_written(tmp_path, name, string_ids):
+    columns = dict(zip(["userId", "movieId", "rating", "timestamp"], map(list, zip(*ROWS, strict=True)), strict=True))
+    if string_ids:
+        columns["userId"] = [str(user) for user in columns["userId"]]
+    pq.write_table(pa.table({**columns, "title": ["a", "b", "c", "d"]}), tmp_path / name)
+    table = Ratings.read(tmp_path / name, scale=SCALE).to_arrow().to_pydict()
+    expected = {(str(u) if string_ids else u, i, float(r), t) for u, i, r, t in ROWS}
+    assert set(zip(*table.values(), strict=True)) == expected
+    assert table["user"] == sorted(table["user"])
+
+
+@pytest.mark.parametrize(("delimiter", "given"), [(";", ";"), ("|", "|"), ("\t", "\\t"), (" ", " "), ("::", "::")])
+def test_a_delimiter_can_be_given(tmp_path, delimiter, given):
+    path = tmp_path / "ratings.txt"
+    path.write_bytes(text(delimiter, delimiter.join(["user", "item", "rating", "time"])))
+    assert Ratings.read(path, scale=SCALE, delimiter=given).to_arrow().to_pydict() == CANONICAL
+
+
+def test_columns_can_be_named_and_other_columns_are_not_even_decoded(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"title,who,what,how\nNo\xebl,ann,x,5\nAm\xe9lie,bob,y,1\n")
+    ratings = Ratings.read(path, scale=SCALE, user="who", item="what", rating="how")
+    assert ratings.to_arrow().to_pydict() == {"user": ["ann", "bob"], "item": ["x", "y"], "rating": [5.0, 1.0]}
+
+
+def test_quoted_fields_may_hold_delimiters_quotes_and_line_breaks(tmp_path):
+    path = tmp_path / "reviews.csv"
+    path.write_text('user,item,rating,text\n"a, b","say ""hi""",5,"two\nlines"\nc,d,1,""\n')
+    table = Ratings.read(path, scale=SCALE).to_arrow().to_pydict()
+    assert table["user"] == ["a, b", "c"]
+    assert table["item"] == ['say "hi"', "d"]
+
+
+def test_quotes_mean_nothing_between_double_colons(tmp_path):
+    path = tmp_path / "ratings.dat"
+    path.write_text('"a::x::5\nb"::y::1\n')
+    assert Ratings.read(path, scale=SCALE).to_arrow().to_pydict()["user"] == ['"a', 'b"']
+
+
+def test_double_colons_are_found_wherever_a_block_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpsr.data.streams.BLOCK", 7)
+    path = tmp_path / "ratings.dat"
+    path.write_text(
+        "".join(f"{user}::{'1' * item}::{1 + (user + item) % 5}\n" for user in range(99) for item in (1, 2, 3))
+    )
+    ratings = Ratings.read(path, scale=SCALE)
+    assert ratings.mask.shape == (99, 3)
+    assert ratings.levels.tolist() == [(user + item) % 5 for user in range(99) for item in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("odd", ["007", "9223372036854775808", "-0", "+1", "1.0", " 1"])
+def test_one_id_that_is_not_spelt_like_an_integer_keeps_the_column_as_text(tmp_path, odd):
+    path = tmp_path / "ratings.csv"
+    path.write_text(f"user,item,rating\n7,1,5\n{odd},2,4\n")
+    assert Ratings.read(path, scale=SCALE).mask.user_ids.to_pylist() == sorted(["7", odd])
+
+
+def test_the_largest_and_smallest_integers_are_integers(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text(f"user,item,rating\n{2**63 - 1},1,5\n{-(2**63)},2,4\n")
+    assert Ratings.read(path, scale=SCALE).mask.user_ids.to_pylist() == [-(2**63), 2**63 - 1]
+
+
+def test_ids_that_spell_null_are_ids(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("user,item,rating\nNA,null,5\nNaN,N/A,4\n")
+    assert Ratings.read(path, scale=SCALE).mask.user_ids.to_pylist() == ["NA", "NaN"]
+
+
+def test_ratings_may_have_spaces_decimals_and_exponents(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("user,item,rating\na,x, 5.0\na,y,2e0\nb,x,+3\nb,y,4.\n")
+    assert Ratings.read(path, scale=SCALE).values.tolist() == [5, 2, 3, 4]
+
+
+def test_fractions_of_a_second_are_rounded_down_and_times_can_be_left_out(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("user,item,rating,timestamp\na,x,5,10.9\nb,y,2,-0.5\n")
+    assert Ratings.read(path, scale=SCALE).mask.timestamps.tolist() == [10, -1]
+    path.write_text("user,item,rating,timestamp\na,x,5,yesterday\nb,y,2,today\n")
+    assert Ratings.read(path, scale=SCALE, timestamp="").mask.timestamps is None
