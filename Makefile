@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test check bench reproduce venv clean
+.PHONY: docs demo test check bench reproduce venv clean
 
 venv: $(STAMP)
 
@@ -32,3 +32,6 @@ reproduce: $(STAMP)  ## the paper's experiment: tables, figures, tests
 
 clean:
 	rm -rf .venv build dist demo-release reproduction
+
+docs: $(STAMP)  ## regenerate the command reference
+	$(BIN)/python -m dpsr.cli.reference > docs/cli.md

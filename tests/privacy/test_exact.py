@@ -2,7 +2,7 @@
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import permutations
+from itertools import pairwise, permutations
 from math import inf, log
 
 import numpy as np
@@ -15,15 +15,15 @@ from dpsr.privacy.exact import delta_of, epsilon_of, exp_down, exp_up, float_up,
 BITS = 10
 
 
-def tables(rows=st.integers(2, 4), columns=st.integers(2, 5), least=1):
+def tables(least=1):
     @st.composite
     def build(draw):
-        k, s = draw(rows), draw(columns)
+        k, s = draw(st.integers(2, 4)), draw(st.integers(2, 5))
         table = []
         for _ in range(k):
             cuts = sorted(draw(st.lists(st.integers(0, 2**BITS - s * least), min_size=s - 1, max_size=s - 1)))
             edges = [0, *cuts, 2**BITS - s * least]
-            table.append([b - a + least for a, b in zip(edges, edges[1:], strict=False)])
+            table.append([b - a + least for a, b in pairwise(edges)])
         return np.array(table, dtype=np.uint64)
 
     return build()

@@ -2,8 +2,9 @@
 
     P[Z = z]  is proportional to  exp(-|z| / scale),   z integer, scale = t/s rational
 
-after Canonne, Kamath and Steinke (2020): every decision is a comparison of uniform integers, so the distribution is exact
-and no floating point touches a secret. A statistic of integer sensitivity D released with it costs exactly D / scale.
+after Canonne, Kamath and Steinke (2020): every decision is a comparison of uniform integers, so the distribution is
+exact and no floating point touches a secret. A statistic of integer sensitivity D released with it costs exactly
+D / scale.
 """
 
 from __future__ import annotations

@@ -130,12 +130,12 @@ def randomised_response(scale: Scale, epsilon: float) -> Channel:
 
 
 def information_weights(scale: Scale, centre: float) -> Floats:
-    """w(x) = |r_x - centre| / ((r_max - r_min)/2), clipped to [0, 1] (Algorithm 1; the displayed equation misprints it)."""
+    """w(x) = |r_x - centre| / ((r_max - r_min)/2), clipped to [0, 1]: Algorithm 1, not the misprinted equation."""
     return np.minimum(np.abs(scale.values - centre) / (scale.width / 2), 1.0)
 
 
 def analytic_sigma(epsilon: float, delta: float) -> float:
-    """The smallest sigma for sensitivity one (Balle and Wang 2018): delta = Phi(1/2s - es) - e^e Phi(-1/2s - es), solved for s."""
+    """The smallest sigma s for sensitivity one: delta = Phi(1/2s - es) - e^e Phi(-1/2s - es) (Balle and Wang)."""
 
     def excess(log_sigma: float) -> float:
         s = exp(log_sigma)

@@ -1,13 +1,13 @@
 """The paper's Stage 1 exactly as printed, and what it really costs.
 
-Algorithm 1 noises each rating r with Lap(D / (e0 (1 + a w))), e0 = e / (1 + a), w = min(1, |r - mean| / h), h = D/2, and
-clips. Two things break its promise: a noise scale that depends on the secret, and the exact mean of all ratings in every
-scale. `docs/published.md` proves
+Algorithm 1 noises each rating r with Lap(D / (e0 (1 + a w))), e0 = e / (1 + a), w = min(1, |r - mean| / h), h = D/2,
+and clips. Two things break its promise: a noise scale that depends on the secret, and the exact mean of all ratings in
+every scale. `docs/published.md` proves
 
     sup over data sets and outputs of the log-ratio  =  max( log(1 + a) + e0, e )  +  2 a max(1, e0).
 
 The first term is the changed rating's own; the second is what the other ratings give away together, because the mean
-moves by at most D/N and there are N - 1 of them. It is a supremum over all data sets of every size: each finite data set
+moves by at most D/N and there are N - 1 of them. It is a supremum over all data sets of every size: each finite one
 stays below it, and the families in `worst_data_set` approach it. (On a two-level scale it is an upper bound.)
 """
 

@@ -82,24 +82,34 @@ class Mask:
         return Mask(self.user_ids, self.item_ids, kept[self.indptr], self.items[rows], times)
 
 
-def as_ids(ids: Ids) -> pa.Array:
-    """Ids as an Arrow array of int64 or string; whole floats (a common accident of joins) count as integers."""
-    if isinstance(ids, pa.Array):
-        array = ids
-    else:  # a list goes straight to Arrow: numpy would pad every string to the longest one
-        array = pa.array(ids if isinstance(ids, list | tuple) else np.asarray(ids))
-    if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
-        return array.cast(pa.int64())
-    return array.cast(pa.string())
-
-
 def codes_of(ids: Ids, vocabulary: pa.Array) -> npt.NDArray[np.int64]:
-    """The position of each id in `vocabulary`, -1 where it is not in it."""
-    array = as_ids(ids)
-    if array.type != vocabulary.type:  # "42" asked of integer ids, or 42 of string ids
-        try:
-            array = array.cast(vocabulary.type)
-        except pa.ArrowInvalid:
-            return np.full(len(array), -1, dtype=np.int64)
+    """The position of each id in `vocabulary`, -1 where it is not in it; nothing passed as an id is an error."""
+    array = _arrow(ids)
+    if array is None or array.type != vocabulary.type:
+        array = pa.array([_as(vocabulary.type, one) for one in ids], type=vocabulary.type)
     found = pc.index_in(array, value_set=vocabulary)
     return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _arrow(ids: Ids) -> pa.Array | None:
+    """Ids as an Arrow array, at the speed of Arrow; None for what it cannot hold in one type."""
+    if isinstance(ids, pa.Array):
+        return ids
+    try:  # a list goes straight to Arrow: numpy would pad every string to the longest one
+        array = pa.array(ids if isinstance(ids, list | tuple) else np.asarray(ids))
+        return array.cast(pa.int64()) if pa.types.is_integer(array.type) else array
+    except (pa.ArrowException, OverflowError, ValueError):
+        return None
+
+
+def _as(kind: pa.DataType, one: object) -> int | str | None:
+    """One id as the vocabulary spells it: 42, 42.0 and "42" are the same number, and the same name."""
+    one = one.as_py() if isinstance(one, pa.Scalar) else one
+    text = str(int(one)) if isinstance(one, float | np.floating) and float(one).is_integer() else str(one)
+    if pa.types.is_string(kind):
+        return text
+    try:
+        number = int(text)
+    except ValueError:
+        return None
+    return number if -(2**63) <= number < 2**63 else None

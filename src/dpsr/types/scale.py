@@ -133,5 +133,5 @@ def off_scale(value: float, scale: Scale, *, where: str) -> str:
     return (
         f"{where}: rating {value:g} is not on the scale {scale}. "
         "Declare the scale printed on your rating form (for half stars: 0.5:5:0.5), or let continuous values be put on "
-        "its grid (snap=True, or --snap); it is never guessed from the data, because the observed range is itself private."
+        "its grid (snap=True, or --snap); it is never guessed from the data, because the observed range is private."
     )

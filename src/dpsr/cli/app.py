@@ -1,0 +1,35 @@
+"""The command tree."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import typer
+
+from dpsr.cli import demo, release, reproduce
+from dpsr.cli.terminal import out
+
+app = typer.Typer(
+    name="dpsr",
+    help="Share ratings, or learn from them, without giving anyone away: differentially private sparse reconstruction.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog="Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out release/",
+)
+app.command("release", epilog=release.EXAMPLE)(release.release)
+app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
+app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        out.print(f"dpsr {version('dpsr')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Share ratings, or learn from them, without giving anyone away."""
