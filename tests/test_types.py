@@ -47,12 +47,23 @@ def test_floats_a_hair_off_the_grid_count_as_on_it():
     assert Scale(0, 1, 0.1).encode([0.1 + 0.2, 0.7]).tolist() == [3, 7]
 
 
-@pytest.mark.parametrize(
-    "ids",
-    [[42, 5, 3], np.array([42, 5, 3]), np.array([42.0, 5.0, 3.0]), pd.Series([42, 5, 3]), pl.Series([42, 5, 3]),
-     pa.array([42, 5, 3]), ["42", "x", "3"], [42, None, "3"], [42.0, float("nan"), 3], [42, 10**30, 3], [42, 2.5, 3], [42, float("inf"), 3]],
-    ids=repr,
-)  # fmt: skip
+KINDS = {
+    "list": [42, 5, 3],
+    "numpy": np.array([42, 5, 3]),
+    "whole floats": np.array([42.0, 5.0, 3.0]),
+    "pandas": pd.Series([42, 5, 3]),
+    "polars": pl.Series([42, 5, 3]),
+    "arrow": pa.array([42, 5, 3]),
+    "text": ["42", "x", "3"],
+    "mixed": [42, None, "3"],
+    "nan": [42.0, float("nan"), 3],
+    "infinite": [42, float("inf"), 3],
+    "too large": [42, 10**30, 3],
+    "fraction": [42, 2.5, 3],
+}
+
+
+@pytest.mark.parametrize("ids", KINDS.values(), ids=KINDS.keys())
 def test_ids_of_any_kind_find_their_code_and_strangers_are_minus_one(ids):
     assert codes_of(ids, NUMBERS).tolist() == [2, -1, 0]
 

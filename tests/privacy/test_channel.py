@@ -7,7 +7,7 @@ from scipy.stats import chisquare
 from dpsr import Scale
 from dpsr.errors import PrivacyError
 from dpsr.privacy import Channel, NoiseSource, calibrated_laplace, gaussian, laplace, randomised_response
-from dpsr.privacy.channel import BITS, to_weights
+from dpsr.privacy.sampler import BITS, to_weights
 
 STARS = Scale(1, 5)
 
@@ -63,7 +63,7 @@ def test_the_guide_table_decides_exactly_as_the_cumulative_integers_would(channe
     )
     assert (symbols >= lowest).all()
     assert (symbols <= highest).all()
-    guide, shift = channel._guide
+    guide, shift = channel._sampler._guide
     open_rows = np.flatnonzero(guide[levels, (heads >> np.uint64(46)) >> np.uint64(shift)] == 0xFFFF)
     tails = twin.words(len(open_rows)) >> np.uint64(18)
     for i, tail in zip(open_rows, tails, strict=True):

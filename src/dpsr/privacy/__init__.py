@@ -9,18 +9,24 @@ from dpsr.privacy.mechanisms import (
     randomised_response,
 )
 from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.optimal import optimal_channel
 from dpsr.privacy.privatise import declared_private, privatise
 from dpsr.privacy.published import AsPublished
+from dpsr.privacy.vault import Group, Noisy, Vault
 
 __all__ = [
     "AsPublished",
     "Channel",
+    "Group",
     "NoiseSource",
+    "Noisy",
+    "Vault",
     "calibrated_laplace",
     "declared_private",
     "gaussian",
     "gaussian_classical",
     "laplace",
+    "optimal_channel",
     "privatise",
     "randomised_response",
 ]

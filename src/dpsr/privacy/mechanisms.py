@@ -21,8 +21,9 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from dpsr.errors import PrivacyError
-from dpsr.privacy.channel import Channel, to_weights
+from dpsr.privacy.channel import Channel
 from dpsr.privacy.exact import epsilon_of
+from dpsr.privacy.sampler import to_weights
 from dpsr.types import Scale
 
 Floats = npt.NDArray[np.float64]

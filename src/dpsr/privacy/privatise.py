@@ -12,19 +12,22 @@ from math import inf
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpsr.errors import PrivacyError
-from dpsr.privacy.channel import BITS, Channel
+from dpsr.privacy.channel import Channel
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.published import AsPublished
+from dpsr.privacy.sampler import BITS
 from dpsr.types import Certificate, Mask, Part, PrivateRatings, Scale
+from dpsr.types.certificate import Table
 from dpsr.types.raw import RawRatings
 
 _MEAN_LEAK = (
     "the published Stage 1 centres its noise on the exact mean and scales it by the secret rating: its true worst-case "
     "epsilon is {true:.3g}, not {nominal:g}"
 )
-_SEEDED = "the noise came from a seed, and whoever has the seed can subtract it"
+SEEDED = "the noise came from a seed, and whoever has the seed can subtract it"
 
 
 def privatise(
@@ -65,6 +68,11 @@ def public_facts(mask: Mask, scale: Scale) -> dict[str, Any]:
     }
 
 
+def as_table(weights: npt.NDArray[np.uint64]) -> Table:
+    """A table as the certificate holds it: plain integers."""
+    return tuple(tuple(int(w) for w in row) for row in weights)
+
+
 def _channel_receipt(channel: Channel, delta: float | None) -> tuple[Part, tuple[str, ...]]:
     nominal = channel.settings["nominal"]
     asked_delta = channel.settings.get("nominal_delta", delta or 0.0)
@@ -77,7 +85,7 @@ def _channel_receipt(channel: Channel, delta: float | None) -> tuple[Part, tuple
         epsilon=epsilon,
         delta=true_delta,
         bits=BITS,
-        table=tuple(tuple(int(w) for w in row) for row in channel.weights),
+        tables=(as_table(channel.weights),),
         details={**channel.settings, "outputs": channel.outputs.tolist()},
     )
     reasons = []
@@ -97,7 +105,7 @@ def _published_receipt(mechanism: AsPublished) -> tuple[Part, tuple[str, ...]]:
             "nominal": mechanism.nominal,
             "alpha": mechanism.alpha,
             "base": mechanism.base,
-            "table": "withheld: it depends on the exact mean of the ratings",
+            "tables": "withheld: it depends on the exact mean of the ratings",
             "worst_case": "supremum over all data sets: max(log(1+alpha) + base, nominal) + 2 alpha max(1, base)",
         },
     )
@@ -108,7 +116,7 @@ def _certificate(
     mechanism: Channel | AsPublished, part: Part, reasons: tuple[str, ...], mask: Mask, noise: NoiseSource
 ) -> Certificate:
     nominal = mechanism.nominal if isinstance(mechanism, AsPublished) else mechanism.settings["nominal"]
-    reasons = reasons if noise.private else (*reasons, _SEEDED)
+    reasons = reasons if noise.private else (*reasons, SEEDED)
     return Certificate(
         nominal=nominal,
         parts=(part,),

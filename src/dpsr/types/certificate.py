@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from math import inf, nextafter
-from typing import Any
+from typing import Any, TypeAlias
 
 UNIT = (
     "The value of one rating. Two data sets are neighbours when they differ in the value of exactly one rating; "
@@ -21,14 +21,18 @@ UNIT = (
 
 FORMAT = "dpsr-certificate-1"
 
+Table: TypeAlias = tuple[tuple[int, ...], ...]
+
 
 @dataclass(frozen=True)
 class Part:
     """One mechanism that touched the raw ratings.
 
-    `epsilon` and `delta` are exact figures rounded up. `table` is the integer table of a finite channel (rows are
-    rating levels, columns output symbols, a row sums to `2**bits`); anyone can recompute the price from it.
-    `details` holds public settings only.
+    `epsilon` and `delta` are exact figures rounded up, and can be recomputed by anyone. Finite channels show their
+    integer `tables` (rows are rating levels, columns output symbols, a row sums to `2**bits`); each rating passes
+    through one of them, so the part costs the dearest. Noisy statistics show an integer `sensitivity` and the
+    `noise_scale` of their discrete Laplace noise, a fraction: they cost the one over the other. `details` are public
+    settings.
     """
 
     name: str
@@ -36,7 +40,9 @@ class Part:
     epsilon: float
     delta: float = 0.0
     bits: int | None = None
-    table: tuple[tuple[int, ...], ...] | None = None
+    tables: tuple[Table, ...] = ()
+    sensitivity: int | None = None
+    noise_scale: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
 
 
@@ -102,7 +108,7 @@ class Certificate:
                 **{
                     **part,
                     "epsilon": float(part["epsilon"]),
-                    "table": None if part["table"] is None else tuple(tuple(row) for row in part["table"]),
+                    "tables": tuple(tuple(tuple(row) for row in table) for table in part["tables"]),
                 }
             )
             for part in record["parts"]
@@ -162,7 +168,9 @@ SCHEMA: dict[str, Any] = {
             "type": "array",
             "items": {
                 "type": "object",
-                "required": ["name", "mechanism", "epsilon", "delta", "bits", "table", "details"],
+                "required": [
+                    "name", "mechanism", "epsilon", "delta", "bits", "tables", "sensitivity", "noise_scale", "details",
+                ],
                 "additionalProperties": False,
                 "properties": {
                     "name": {"type": "string"},
@@ -170,7 +178,12 @@ SCHEMA: dict[str, Any] = {
                     "epsilon": _NUMBER_OR_INF,
                     "delta": {"type": "number", "minimum": 0, "maximum": 1},
                     "bits": {"type": ["integer", "null"]},
-                    "table": {"type": ["array", "null"], "items": {"type": "array", "items": {"type": "integer"}}},
+                    "tables": {
+                        "type": "array",
+                        "items": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
+                    },
+                    "sensitivity": {"type": ["integer", "null"]},
+                    "noise_scale": {"type": ["string", "null"], "pattern": "^[0-9]+(/[0-9]+)?$"},
                     "details": {"type": "object"},
                 },
             },
