@@ -60,8 +60,14 @@ class Channel:
         return epsilon_of(self.weights)
 
     def delta(self, epsilon: float) -> float:
-        """The exact delta of one rating at `epsilon`, rounded up."""
-        return delta_of(self.weights, BITS, epsilon)
+        """The exact delta of one rating at `epsilon`, rounded up. Enumerated once."""
+        if epsilon not in self._deltas:
+            self._deltas[epsilon] = delta_of(self.weights, BITS, epsilon)
+        return self._deltas[epsilon]
+
+    @cached_property
+    def _deltas(self) -> dict[float, float]:
+        return {}
 
     @cached_property
     def probabilities(self) -> Floats:

@@ -1,0 +1,14 @@
+"""Models to compare with: **not private** when fitted on raw ratings, post-processing when fitted on noisy ones.
+
+Constant   mean                                       the least a model must beat
+Bias       mean + user + item                         ridge strengths chosen on validation data
+ALS        bias + P_u . Q_j                           rank and ridge chosen on validation data
+MF         P_u . Q_j                                  the paper's: d = 8, Adam, 50 epochs
+"""
+
+from dpsr.evaluate.baselines.als import ALS
+from dpsr.evaluate.baselines.base import Baseline, Fitted
+from dpsr.evaluate.baselines.bias import Bias, Constant
+from dpsr.evaluate.baselines.factorisation import MF
+
+__all__ = ["ALS", "MF", "Baseline", "Bias", "Constant", "Fitted"]

@@ -1,0 +1,136 @@
+"""Ranked lists for many users, a block of users at a time; an m x n matrix never exists.
+
+Candidates of user u, by protocol:
+
+    "all"     every item the user did not rate in training (the full protocol)
+    "rated"   only the items the user rated in the test set
+
+Lists are ordered by descending score, equal scores by ascending item code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.evaluate.metrics import discounts
+from dpsr.types import Mask
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+Candidates = Literal["all", "rated"]
+Predict = Callable[[Codes, Codes], Floats]
+
+BLOCK_CELLS = 1 << 21
+"""Scores held at once: 16 MB."""
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """What can be scored: coded users and items in, ratings out. `dpsr.types.Model` and every baseline are one.
+
+    `scores` ranks one user's items and is not clipped, because clipping makes ties.
+    """
+
+    def predict(self, users: Codes, items: Codes, /) -> Floats:
+        """One rating inside the scale for each pair of codes."""
+
+    def scores(self, user: int, /) -> Floats:
+        """One unclipped score per item."""
+
+
+@dataclass(frozen=True)
+class RankedGains:
+    """Gains along the lists of some users, with what chance alone would give. Read from raw values: not private.
+
+    `chance_precision` and `chance_ndcg` are the exact expectations, user by user, under a uniformly random order.
+    """
+
+    ranked: Floats
+    available: Floats
+    chance_precision: Floats
+    chance_ndcg: Floats
+
+
+def rank_gains(
+    predictor: Predictor | Predict, train: Mask, test: Mask, gains: Floats, *, k: int, candidates: Candidates
+) -> RankedGains:
+    """Rank the candidates of every user who has a test rating with positive gain, and look up the gains."""
+    users = np.unique(test.users[gains > 0]).astype(np.int64)
+    parts = [_rank_block(predictor, train, test, gains, block, k, candidates) for block in _blocks(users, test.n_items)]
+    if not parts:
+        empty = np.empty((0, k))
+        return RankedGains(empty, empty, empty[:, 0], empty[:, 0])
+    columns = zip(
+        *((part.ranked, part.available, part.chance_precision, part.chance_ndcg) for part in parts), strict=True
+    )
+    return RankedGains(*(np.concatenate(column) for column in columns))
+
+
+def _rank_block(
+    predictor: Predictor | Predict,
+    train: Mask,
+    test: Mask,
+    gains: Floats,
+    users: Codes,
+    k: int,
+    candidates: Candidates,
+) -> RankedGains:
+    gain = _spread(test, gains, users)
+    allowed = ~_seen(train, users) if candidates == "all" else _seen(test, users)
+    gain = np.where(allowed, gain, 0)
+    scores = np.where(allowed, _score_block(predictor, users, test.n_items), -np.inf)
+    top = np.argsort(-scores, axis=1, kind="stable")[:, :k]  # stable: equal scores keep the order of item codes
+    listed = np.take_along_axis(allowed, top, axis=1)
+    best = -np.sort(-gain, axis=1)[:, :k]
+    return RankedGains(np.take_along_axis(gain, top, axis=1) * listed, best, *_chance(gain, allowed, best, k))
+
+
+def _chance(gain: Floats, allowed: npt.NDArray[np.bool_], best: Floats, k: int) -> tuple[Floats, Floats]:
+    """Expectations under a random order of C candidates: each of the first min(k, C) places gets the average gain.
+
+    E[P@k] = min(k, C) R / (C k),    E[NDCG@k] = (mean gain) sum_{i <= min(k, C)} 1 / log2(i + 1) / IDCG.
+    """
+    n_candidates = allowed.sum(axis=1)
+    places = np.minimum(k, n_candidates)
+    precision = places * (gain > 0).sum(axis=1) / (n_candidates * k)
+    reach = np.concatenate([[0.0], np.cumsum(discounts(k))])[places]
+    return precision, gain.sum(axis=1) / n_candidates * reach / (best @ discounts(best.shape[1]))
+
+
+def _blocks(users: Codes, n_items: int) -> Iterator[Codes]:
+    size = max(1, BLOCK_CELLS // max(1, n_items))
+    return (users[start : start + size] for start in range(0, len(users), size))
+
+
+def _score_block(predictor: Predictor | Predict, users: Codes, n_items: int) -> Floats:
+    if isinstance(predictor, Predictor):
+        return np.stack([predictor.scores(int(user)) for user in users])
+    items = np.tile(np.arange(n_items), len(users))
+    return predictor(np.repeat(users, n_items), items).reshape(len(users), n_items)
+
+
+def _places(mask: Mask, users: Codes) -> tuple[Codes, Codes]:
+    """Positions of these users' ratings in the mask, and the row of the block each belongs to."""
+    counts = mask.user_counts[users]
+    row = np.repeat(np.arange(len(users)), counts)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(mask.indptr[users], counts) + within, row
+
+
+def _seen(mask: Mask, users: Codes) -> npt.NDArray[np.bool_]:
+    seen = np.zeros((len(users), mask.n_items), dtype=np.bool_)
+    place, row = _places(mask, users)
+    seen[row, mask.items[place]] = True
+    return seen
+
+
+def _spread(mask: Mask, gains: Floats, users: Codes) -> Floats:
+    spread = np.zeros((len(users), mask.n_items))
+    place, row = _places(mask, users)
+    spread[row, mask.items[place]] = gains[place]
+    return spread
