@@ -13,7 +13,7 @@ MODULES = {
     for path in SOURCE.rglob("*.py")
 }
 RAW = {"dpsr.types.raw"}
-CURATOR = {"data", "privacy", "evaluate", "audit", "pipeline", "cli", "web"}
+CURATOR = {"data", "privacy", "evaluate", "audit", "pipeline", "cli", "web", "__main__"}
 KNOWS = {
     "errors": set(),
     "types": {"errors"},

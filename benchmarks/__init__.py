@@ -1,0 +1,1 @@
+"""Ratios within one run, never a test. `make bench` prints them."""

@@ -1,0 +1,95 @@
+"""Low-rank completion by alternating projections (Algorithm 1, lines 24 to 37), without a dense matrix.
+
+    R(0)    = Pi_d( r on the observed cells Omega, their mean elsewhere )
+    R(t+1)  = lam R(t) + (1 - lam) r   on Omega,   R(t) elsewhere;       then Pi_d after every T-th step
+
+Pi_d cuts the SVD at rank d. Between two cuts R starts from a rank-d matrix L and only the cells of Omega move, towards
+the fixed r; T steps therefore have the closed form
+
+    R = L + (1 - lam^T) P_Omega(r - L)  =  low rank + sparse.
+
+The initial filling is of that kind too: mean 1 1' + P_Omega(r - mean). So N iterations are 1 + N // T truncated SVDs of
+low rank plus sparse, and the result is exactly L, but for the N mod T steps after the last cut, which move Omega alone.
+
+Where sigma_d = sigma_{d+1} the cut is not unique, and near it a small change of r can move L by much: that is a
+property of the paper's method, not of this code.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.errors import ParameterError
+from dpsr.linalg import LowRankPlusSparse, Pattern, truncated_svd
+from dpsr.linalg.compiled import threads_for
+from dpsr.linalg.products import factors_at
+from dpsr.types import Mask, Model, PrivateRatings
+
+Floats = npt.NDArray[np.float64]
+
+
+def alternate_projections(smoothed: PrivateRatings, *, rank: int, lam: float, n_iter: int, period: int) -> Model:
+    """Complete the matrix at the given rank: relax the observed cells `n_iter` times, cut after every `period`-th.
+
+    The model's user factors are U diag(s) and its item factors V, orthonormal. They have min(rank, m, n) columns.
+    """
+    _check(rank, lam, n_iter, period)
+    mask, r = smoothed.mask, smoothed.values
+    pattern = Pattern.from_rows(mask.indptr, mask.items, mask.n_items)
+    overall = float(r.mean()) if len(r) else smoothed.scale.midpoint
+    P, Q = np.full((mask.n_users, 1), overall), np.ones((mask.n_items, 1))
+    P, Q = _cut(LowRankPlusSparse(P, Q, pattern, r - overall), rank, start=None)
+    for _ in range(n_iter // period if lam < 1 else 0):
+        step = _relaxation(pattern, P, Q, r, weight=1 - lam**period)
+        P, Q = _cut(LowRankPlusSparse(P, Q, pattern, step), rank, start=Q)
+    observed = _observed(pattern, P, Q, r, weight=1 - lam ** (n_iter % period)) if n_iter % period else None
+    user_means, item_means = _means(mask, r, overall)
+    return Model(mask, smoothed.scale, P, Q, user_means, item_means, overall, observed)
+
+
+def _check(rank: int, lam: float, n_iter: int, period: int) -> None:
+    if rank < 1:
+        raise ParameterError(f"the rank is at least 1, found {rank}. The paper uses 8.")
+    if not 0 <= lam <= 1:
+        raise ParameterError(f"lam is the share of a cell that stays, from 0 to 1, found {lam}. The paper uses 0.7.")
+    if n_iter < 0:
+        raise ParameterError(f"the number of iterations is not negative, found {n_iter}. The paper uses 50.")
+    if period < 1:
+        raise ParameterError(f"the period of the projections is at least 1, found {period}. The paper uses 10.")
+
+
+def _cut(matrix: LowRankPlusSparse, rank: int, *, start: Floats | None) -> tuple[Floats, Floats]:
+    """Pi_d as two thin factors, U diag(s) and V; the last V is a good guess of the next."""
+    U, s, Vt = truncated_svd(matrix, rank, start=start)
+    return np.ascontiguousarray(U * s), np.ascontiguousarray(Vt.T)
+
+
+def _relaxation(pattern: Pattern, P: Floats, Q: Floats, r: Floats, *, weight: float) -> Floats:
+    """weight (r - L) on the observed cells."""
+    step = _at(pattern, P, Q)
+    np.subtract(r, step, out=step)
+    step *= weight
+    return step
+
+
+def _at(pattern: Pattern, P: Floats, Q: Floats) -> Floats:
+    """L on the observed cells."""
+    with threads_for(len(pattern.columns) * P.shape[1]):
+        return factors_at(pattern.indptr, pattern.columns, P, Q)
+
+
+def _observed(pattern: Pattern, P: Floats, Q: Floats, r: Floats, *, weight: float) -> Floats:
+    """The observed cells after the steps that no cut follows."""
+    at = _at(pattern, P, Q)
+    return at + weight * (r - at)
+
+
+def _means(mask: Mask, r: Floats, overall: float) -> tuple[Floats, Floats]:
+    """User and item means of the smoothed ratings; the overall mean where there is none."""
+
+    def mean(codes: npt.NDArray[np.int32], counts: npt.NDArray[np.int64]) -> Floats:
+        sums = np.bincount(codes, weights=r, minlength=len(counts))
+        return np.where(counts > 0, sums / np.maximum(counts, 1), overall)
+
+    return mean(mask.users, mask.user_counts), mean(mask.items, mask.item_counts)

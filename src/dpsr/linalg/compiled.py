@@ -1,0 +1,67 @@
+"""How a kernel is compiled: once, for the machine's threads, kept on disk for the next process.
+
+A kernel is a plain loop over arrays. Its result must not depend on the number of threads: every sum is taken by one
+thread, in the order of the data. Compiling everything costs some ten seconds the first time on a machine, and a
+fraction of a second from the cache afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from numba import get_num_threads, njit, set_num_threads
+from threadpoolctl import ThreadpoolController
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+WORTH_THREADS = 1_000_000
+"""Multiply-adds in a kernel call from which a second thread pays."""
+
+
+def kernel(function: Kernel) -> Kernel:
+    """A serial kernel, or a piece of a parallel one."""
+    return cast(Kernel, njit(cache=True, nogil=True)(function))
+
+
+def parallel_kernel(function: Kernel) -> Kernel:
+    """A kernel whose `prange` loops run on all threads."""
+    return cast(Kernel, njit(cache=True, nogil=True, parallel=True)(function))
+
+
+def n_threads() -> int:
+    """How many threads the next parallel kernel will use."""
+    return int(get_num_threads())
+
+
+def worth_threads(work: int) -> bool:
+    """Whether a kernel call of so many multiply-adds should use more than one thread."""
+    return work >= WORTH_THREADS
+
+
+@contextmanager
+def threads_for(work: int) -> Iterator[int]:
+    """All threads for the kernels inside if they have `work` enough (multiply-adds of a call), else one.
+
+    Waking a thread costs microseconds when the cores are idle and a whole time slice when they are busy.
+    """
+    before = get_num_threads()
+    set_num_threads(before if worth_threads(work) else 1)
+    try:
+        yield n_threads()
+    finally:
+        set_num_threads(before)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS with one thread: its bits vary with more, and two pools of threads would fight over the same cores."""
+    with _pools().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    return ThreadpoolController()
