@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.complete import alternate_projections
-from dpsr.data import paper_matrix
+from dpsr.data import paper_matrix, realistic
 from dpsr.denoise import blend_with_neighbours, item_neighbours
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.privacy import NoiseSource, calibrated_laplace, privatise
@@ -156,3 +156,20 @@ def test_string_ids_work_throughout():
     model = DPSR.paper(epsilon=2.0, rank=2).fit(ratings)
     assert model.predict(["ann", "zoe"], ["z", "x"]).shape == (2,)
     assert model.recommend("bob", n=2).items == ["y"]
+
+
+def test_tuning_reads_private_ratings_only_and_finds_better_settings():
+    """Chosen on noisy ratings, judged on raw ones the tuner never saw."""
+    ratings = realistic(1, n_users=300, n_items=120, n_ratings=9_000)
+    train, test = ratings.split(0.2, seed=0)
+
+    def error(model):
+        return np.sqrt(np.mean((model.model_.predict(test.mask.users, test.mask.items) - test.values) ** 2))
+
+    plain = DPSR.paper(2.0, random_state=0).fit(train)
+    tuned = DPSR.paper(2.0, random_state=0, tune=True).fit(train)
+    assert error(tuned) < error(plain) - 0.05
+    assert tuned.tuned_ != plain.tuned_
+    again = DPSR.paper(tune=True).reconstruct(tuned.private_)
+    assert again.tuned_ == tuned.tuned_
+    assert tuned.release_.settings["rank"] == tuned.tuned_["rank"]

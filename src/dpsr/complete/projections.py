@@ -45,7 +45,8 @@ def alternate_projections(smoothed: PrivateRatings, *, rank: int, lam: float, n_
         P, Q = _cut(LowRankPlusSparse(P, Q, pattern, step), rank, start=Q)
     observed = _observed(pattern, P, Q, r, weight=1 - lam ** (n_iter % period)) if n_iter % period else None
     user_means, item_means = _means(mask, r, overall)
-    return Model(mask, smoothed.scale, P, Q, user_means, item_means, overall, observed)
+    residual = float(np.mean((r - _at(pattern, P, Q)) ** 2)) if len(r) else 0.0
+    return Model(mask, smoothed.scale, P, Q, user_means, item_means, overall, residual, observed)
 
 
 def _check(rank: int, lam: float, n_iter: int, period: int) -> None:

@@ -30,6 +30,10 @@ class PrivateRecommender(BaseEstimator):  # type: ignore[misc]
         """The `n` items with the highest predicted rating that `user` has not rated."""
         return self.release.recommend(user, n)
 
+    def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
+        """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""
+        return self.release.fold_in(items, values, n)
+
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder, whole or not at all."""
         return self.release.save(path, overwrite=overwrite)

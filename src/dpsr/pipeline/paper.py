@@ -10,9 +10,10 @@ from dpsr.complete import alternate_projections
 from dpsr.denoise import blend_with_neighbours, item_neighbours
 from dpsr.errors import ParameterError
 from dpsr.pipeline.estimator import PrivateRecommender
+from dpsr.pipeline.tuning import CANDIDATES, Settings, tune
 from dpsr.privacy import AsPublished, Channel, calibrated_laplace, declared_private, privatise
 from dpsr.release import Release
-from dpsr.types import PrivateRatings, Scale
+from dpsr.types import Model, PrivateRatings, Scale
 from dpsr.types.raw import RawRatings
 
 
@@ -24,7 +25,8 @@ class PaperDPSR(PrivateRecommender):
     alternating projections (`rank`, `lam`, `n_iter`, a projection every `period` iterations).
 
     `as_published=True` runs Stage 1 exactly as printed: its certificate shows the true epsilon and refuses to call the
-    result private. `random_state` is for experiments and marks the result NOT PRIVATE.
+    result private. `tune=True` chooses `beta`, `n_neighbors`, `rank` and `lam` from the private ratings, at no cost, and
+    reports them as `tuned_`. `random_state` is for experiments and marks the result NOT PRIVATE.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class PaperDPSR(PrivateRecommender):
         n_iter: int = 50,
         period: int = 10,
         as_published: bool = False,
+        tune: bool = False,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -50,6 +53,7 @@ class PaperDPSR(PrivateRecommender):
         self.n_iter = n_iter
         self.period = period
         self.as_published = as_published
+        self.tune = tune
         self.random_state = random_state
 
     def fit(self, ratings: RawRatings) -> Self:
@@ -65,12 +69,13 @@ class PaperDPSR(PrivateRecommender):
         """
         self._check()
         private = ratings if isinstance(ratings, PrivateRatings) else declared_private(ratings)
-        similar = item_neighbours(private, k=self.n_neighbors)
-        smoothed = blend_with_neighbours(private, similar, beta=self.beta)
-        model = alternate_projections(smoothed, rank=self.rank, lam=self.lam, n_iter=self.n_iter, period=self.period)
+        settings = {name: getattr(self, name) for name in (*CANDIDATES, "n_iter", "period")}
+        self.tuned_ = tune(private, settings, _stages_two_and_three) if self.tune else settings
+        model = _stages_two_and_three(private, self.tuned_)
         table = model.predict(private.mask.users, private.mask.items)
         self.private_ = private
-        self.release_ = Release(model, table, private.certificate, self._name(), self._public_settings())
+        facts = {**self._public_settings(), **self.tuned_}
+        self.release_ = Release(model, table, private.certificate, self._name(), facts)
         return self
 
     def _mechanism(self, scale: Scale) -> Channel | AsPublished:
@@ -91,3 +96,10 @@ class PaperDPSR(PrivateRecommender):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < least:
                 raise ParameterError(f"{name} must be a whole number of at least {least}, found {value!r}.")
+
+
+def _stages_two_and_three(private: PrivateRatings, settings: Settings) -> Model:
+    similar = item_neighbours(private, k=settings["n_neighbors"])
+    smoothed = blend_with_neighbours(private, similar, beta=settings["beta"])
+    cut = {name: settings[name] for name in ("rank", "lam", "n_iter", "period")}
+    return alternate_projections(smoothed, **cut)

@@ -1,6 +1,8 @@
 """What leaves the building: the release folder, predictions and recommendations."""
 
 from dpsr.release.folder import check_target, load_release
-from dpsr.release.release import Recommendations, Release
+from dpsr.release.guest import Guest
+from dpsr.release.ranking import Recommendations
+from dpsr.release.release import Release
 
-__all__ = ["Recommendations", "Release", "check_target", "load_release"]
+__all__ = ["Guest", "Recommendations", "Release", "check_target", "load_release"]

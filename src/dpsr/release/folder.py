@@ -118,6 +118,7 @@ def _model_facts(release: Release) -> dict[str, Any]:
         "scale": {"low": scale.low, "high": scale.high, "step": scale.step, "snap": scale.snap},
         "rank": release.model.rank,
         "overall": release.model.overall,
+        "residual_variance": release.model.residual_variance,
     }
 
 
@@ -180,6 +181,7 @@ def _assemble(facts: dict[str, Any], certificate: Certificate, tables: dict[str,
         user_means=users["mean"].to_numpy(),
         item_means=items["mean"].to_numpy(),
         overall=facts["overall"],
+        residual_variance=facts["residual_variance"],
         observed=ratings["predicted"].to_numpy() if "predicted" in ratings.column_names else None,
     )
     return Release(model, ratings["rating"].to_numpy().copy(), certificate, facts["method"], facts["settings"])

@@ -7,24 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from dpsr.errors import ParameterError
+from dpsr.release.guest import Guest
+from dpsr.release.ranking import Recommendations, best_items
 from dpsr.types import Certificate, Mask, Model, Scale
 from dpsr.types.mask import Ids
 
 Floats = npt.NDArray[np.float64]
-
-
-class Recommendations(NamedTuple):
-    """Items for one user, best first, with their predicted ratings."""
-
-    items: list[Any]
-    scores: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +56,17 @@ class Release:
 
     def recommend(self, user: str | int, n: int = 10) -> Recommendations:
         """The `n` items with the highest predicted rating that `user` has not rated."""
-        if n < 1:
-            raise ParameterError(f"n must be at least 1, found {n}. Ask for the number of items you want to show.")
         code = int(self.mask.user_codes([user])[0])
-        scores = self.model.scores(code).copy()
-        if code >= 0:
-            scores[self.mask.items[self.mask.indptr[code] : self.mask.indptr[code + 1]]] = -np.inf
-        return self._best(scores, n)
+        rated = slice(self.mask.indptr[code], self.mask.indptr[code + 1]) if code >= 0 else slice(0)
+        return best_items(self.model, self.model.scores(code), self.mask.items[rated], n)
 
-    def _best(self, scores: Floats, n: int) -> Recommendations:
-        open_items = int(np.isfinite(scores).sum())
-        order = np.lexsort((np.arange(len(scores)), -scores))[: min(n, open_items)]
-        return Recommendations(self.mask.item_ids.take(pa.array(order)).to_pylist(), self.scale.clip(scores[order]))
+    def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
+        """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""
+        return self.guest(items, values).recommend(n)
+
+    def guest(self, items: Ids, values: npt.ArrayLike) -> Guest:
+        """Somebody who is not in the release: predictions and recommendations from their own ratings alone."""
+        return Guest.meet(self.model, items, values)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder, whole or not at all."""

@@ -26,8 +26,9 @@ Codes = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 class Model:
     """Predictions for every cell of an m x n matrix in O((m + n) d) numbers.
 
-    `observed` (one value per rating of the mask, or None) overrides the factors on observed cells; the paper's Stage 3
-    ends that way when its last iterations are not followed by a projection.
+    `residual_variance` is how far, squared, the model believes a raw rating lies from its prediction. `observed` (one
+    value per rating of the mask, or None) overrides the factors on observed cells; the paper's Stage 3 ends that way
+    when its last iterations are not followed by a projection.
     """
 
     mask: Mask
@@ -37,6 +38,7 @@ class Model:
     user_means: Floats
     item_means: Floats
     overall: float
+    residual_variance: float
     observed: Floats | None = None
 
     @property

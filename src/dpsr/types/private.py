@@ -30,6 +30,10 @@ class PrivateRatings:
     def __len__(self) -> int:
         return self.mask.n_ratings
 
+    def select(self, rows: npt.NDArray[np.bool_]) -> PrivateRatings:
+        """Only the chosen ratings; the receipt covers all of them and so these."""
+        return replace(self, mask=self.mask.select(rows), values=self.values[rows])
+
     def with_values(self, values: npt.NDArray[np.float64]) -> PrivateRatings:
         """The same ratings after a step of post-processing; the receipt is unchanged, as the theorem allows."""
         return replace(self, values=values)
