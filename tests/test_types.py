@@ -94,6 +94,8 @@ def test_a_model_takes_observed_cells_from_where_they_were_moved_to():
         item_means=np.full(3, 4.0),
         overall=3.0,
         residual_variance=1.0,
+        user_mean=np.array([2.0]),
+        user_covariance=np.array([[1.0]]),
         observed=np.array([4.5, 0.0]),
     )
     predicted = model.predict(np.array([0, 0, 2, 2, -1, 1, -1]), np.array([1, 0, 2, 0, 1, -1, -1]))

@@ -19,7 +19,8 @@ def toy(n_users=4000, n_items=60, rank=3, noise=0.3, seed=0):
     indptr = np.arange(n_users + 1)
     mask = Mask(pa.array(range(n_users)), pa.array(range(n_items)), indptr, np.zeros(n_users, dtype=np.int32))
     return Model(
-        mask, Scale(1, 5, 0.01), users, items, np.full(n_users, 3.0), np.full(n_items, 3.0), 3.0, noise**2
+        mask, Scale(1, 5, 0.01), users, items, np.full(n_users, 3.0), np.full(n_items, 3.0), 3.0, noise**2,
+        users.mean(axis=0), np.cov(users, rowvar=False, bias=True),
     ), rng  # fmt: skip
 
 

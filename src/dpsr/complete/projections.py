@@ -46,7 +46,19 @@ def alternate_projections(smoothed: PrivateRatings, *, rank: int, lam: float, n_
     observed = _observed(pattern, P, Q, r, weight=1 - lam ** (n_iter % period)) if n_iter % period else None
     user_means, item_means = _means(mask, r, overall)
     residual = float(np.mean((r - _at(pattern, P, Q)) ** 2)) if len(r) else 0.0
-    return Model(mask, smoothed.scale, P, Q, user_means, item_means, overall, residual, observed)
+    return Model(
+        mask=mask,
+        scale=smoothed.scale,
+        user_factors=P,
+        item_factors=Q,
+        user_means=user_means,
+        item_means=item_means,
+        overall=overall,
+        residual_variance=residual,
+        user_mean=P.mean(axis=0),
+        user_covariance=np.atleast_2d(np.cov(P, rowvar=False, bias=True)),
+        observed=observed,
+    )
 
 
 def _check(rank: int, lam: float, n_iter: int, period: int) -> None:

@@ -1,16 +1,147 @@
-"""The front door: `DPSR.paper(...)`."""
+"""The default pipeline: three questions to the vault, then inference on the answers.
+
+    1. a noisy histogram of levels           how the scale is used, and the mean
+    2. noisy windowed item and user sums     weights of public features, item and user effects     (Stage 2, denoise)
+    3. one channel symbol per rating         slopes and factors, by evidence                       (Stage 3, complete)
+
+Each question depends on the public mask and on earlier answers alone, so their prices add up to epsilon.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.complete.slopes import N_FACTORS, Slopes
+from dpsr.complete.symbols import Symbols
+from dpsr.denoise.effects import NoisySums, learn_effects, own_messages
+from dpsr.denoise.usage import Usage, level_bins, scale_usage
+from dpsr.denoise.window import choose_window, window_moments
+from dpsr.design import Design
+from dpsr.design.priors import EFFECT, ridge
+from dpsr.pipeline.assembly import assemble
+from dpsr.pipeline.estimator import PrivateRecommender
 from dpsr.pipeline.paper import PaperDPSR
+from dpsr.privacy import Group, Vault, optimal_channel
+from dpsr.privacy.budget import Components, Forecast, Split, forecast, split
+from dpsr.release import Release
+from dpsr.types import Mask, Scale
+from dpsr.types.levels import GRID, LevelFamily, tabulate, with_variance
+from dpsr.types.raw import RawRatings
+
+Floats = npt.NDArray[np.float64]
+
+_SWEEPS, _SETTLED = 8, 0.005
+_CHANNEL_EVERY = 3
+"""Channels are built for every third mean of the grid, a tenth of a half-width apart: at most twenty a fit."""
 
 
-class DPSR:
-    """Differentially private sparse reconstruction."""
+class DPSR(PrivateRecommender):
+    """Differentially private sparse reconstruction: our best certified pipeline.
+
+    `epsilon` protects the value of every single rating; who rated what is public. `random_state` is for experiments and
+    marks the result NOT PRIVATE. `DPSR.paper(...)` is the paper's own pipeline.
+    """
+
+    def __init__(self, epsilon: float = 1.0, *, random_state: int | None = None) -> None:
+        self.epsilon = epsilon
+        self.random_state = random_state
 
     @staticmethod
     def paper(epsilon: float = 1.0, **settings: Any) -> PaperDPSR:
         """The paper's three stages; see `PaperDPSR` for the settings."""
         return PaperDPSR(epsilon, **settings)
+
+    @staticmethod
+    def plan(
+        mask: Mask, scale: Scale, epsilons: Sequence[float], components: Components | None = None
+    ) -> list[Forecast]:
+        """The accuracy to expect at each epsilon, before anything is spent: reads the mask and no values."""
+        return [forecast(mask, scale, epsilon, components) for epsilon in epsilons]
+
+    def fit(self, ratings: RawRatings) -> Self:
+        """Ask, infer, release. Only the vault sees values."""
+        vault = Vault(ratings, self.epsilon, noise=self._noise())
+        shares = split(vault.mask, vault.scale, self.epsilon)
+        design = Design.of(vault.mask)
+        y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)
+        usage = ask_usage(vault, y, shares.histogram)
+        sums = ask_sums(vault, design, usage, y, shares)
+        prior = ridge(usage.variance, usage.mean_variance)
+        effects = learn_effects(design, sums, prior, usage.variance)
+        k = N_FACTORS if shares.ratings > 0 else 0
+        state = Slopes(design, effects, prior, mean=usage.mean, variance=usage.variance, residual=usage.variance, k=k)
+        plain = design.at_ratings(*_without_factors(state))
+        doubt = float(np.mean(effects.item_doubt[vault.mask.items] + effects.user_doubt[vault.mask.users]))
+        state.residual = float(np.clip(usage.variance - plain.var() - doubt, 0.4 * usage.variance, usage.variance))
+        table = plain
+        if shares.ratings > 0:
+            symbols = ask_ratings(vault, _family(usage, y, state.residual + doubt, plain), plain)
+            messages = own_messages(design, sums, effects)
+            family = _family(usage, y, state.residual, plain)
+            for sweep in range(_SWEEPS):
+                if sweep and sweep % 2 == 0:
+                    family = _family(usage, y, state.residual, state.fitted)
+                if state.sweep(symbols, family, messages) < _SETTLED:
+                    break
+            table = symbols.expected(_family(usage, y, state.residual, state.fitted), state.fitted)
+        model = assemble(vault.mask, vault.scale, state)
+        released = vault.scale.clip(vault.scale.midpoint + vault.scale.width / 2 * table)
+        self.split_ = shares
+        self.release_ = Release(model, released, vault.certificate(), "default", self._public_settings())
+        return self
+
+
+def ask_usage(vault: Vault, y: Floats, epsilon: float) -> Usage:
+    """Question 1: how the scale is used."""
+    bins = level_bins(len(y), vault.mask.n_ratings, epsilon)
+    counts = vault.histogram(bins, epsilon=epsilon)
+    return scale_usage(y, bins, counts.values, counts.noise_variance, vault.mask.n_ratings)
+
+
+def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Split) -> NoisySums:
+    """Question 2: sums over items and users of ratings clipped to a window around the private mean."""
+    mask, half = vault.mask, vault.scale.width / 2
+    family = tabulate(y, usage.log_base, 0.0)
+    point = int(family.nearest(np.array([usage.mean]))[0])
+    counts = 0.5 * np.concatenate([design.item_counts, design.user_counts])
+    width = choose_window(family, point, shares.sums, counts, EFFECT * usage.variance)
+    centre = np.full(mask.n_ratings, vault.scale.midpoint + half * family.means[point])
+    w = shares.item_weight
+    weights = np.full(mask.n_ratings, w)
+    groups = (Group(mask.items, weights, mask.n_items), Group(mask.users, 1 - weights, mask.n_users))
+    items, users = vault.window_sums(centre, half * width, groups, epsilon=shares.sums)
+    offset, slope, spread = window_moments(family, point, width)
+    level = offset + slope * (usage.mean - family.means[point])  # what a rating at the mean adds to its sums
+    noise = items.noise_variance / half**2
+    return NoisySums(
+        item_values=items.values / half - w * level * design.item_counts,
+        item_variance=noise + w**2 * spread * design.item_counts,
+        item_gain=w * slope,
+        user_values=users.values / half - (1 - w) * level * design.user_counts,
+        user_variance=noise + (1 - w) ** 2 * spread * design.user_counts,
+        user_gain=(1 - w) * slope,
+    )
+
+
+def ask_ratings(vault: Vault, prior: LevelFamily, means: Floats) -> Symbols:
+    """Question 3: every rating once, through the channel tuned to its own already-private prediction."""
+    centres = np.arange(1, GRID, _CHANNEL_EVERY)
+    nearest = np.clip(np.rint((prior.nearest(means) - 1) / _CHANNEL_EVERY), 0, len(centres) - 1).astype(np.int64)
+    used, choice = np.unique(nearest, return_inverse=True)
+    channels = [optimal_channel(vault.scale, vault.left, prior.table[centres[i]]) for i in used]
+    return Symbols(choice, vault.symbols(channels, choice), tuple(channel.probabilities for channel in channels))
+
+
+def _family(usage: Usage, y: Floats, variance: float, means: Floats) -> LevelFamily:
+    """Ratings around their means with the given average variance."""
+    return with_variance(y, usage.log_base, variance, means[:: max(1, len(means) // 500)])
+
+
+def _without_factors(state: Slopes) -> tuple[Floats, Floats]:
+    """The model before any factor has been learned."""
+    d = state.left.shape[1] - state.k
+    return state.left[:, :d], state.right[:, :d]

@@ -25,8 +25,8 @@ class PaperDPSR(PrivateRecommender):
     alternating projections (`rank`, `lam`, `n_iter`, a projection every `period` iterations).
 
     `as_published=True` runs Stage 1 exactly as printed: its certificate shows the true epsilon and refuses to call the
-    result private. `tune=True` chooses `beta`, `n_neighbors`, `rank` and `lam` from the private ratings, at no cost, and
-    reports them as `tuned_`. `random_state` is for experiments and marks the result NOT PRIVATE.
+    result private. `tune=True` chooses `beta`, `n_neighbors`, `rank` and `lam` from the private ratings, at no cost;
+    `tuned_` reports them. `random_state` is for experiments and marks the result NOT PRIVATE.
     """
 
     def __init__(

@@ -119,6 +119,8 @@ def _model_facts(release: Release) -> dict[str, Any]:
         "rank": release.model.rank,
         "overall": release.model.overall,
         "residual_variance": release.model.residual_variance,
+        "user_mean": release.model.user_mean.tolist(),
+        "user_covariance": release.model.user_covariance.tolist(),
     }
 
 
@@ -132,7 +134,7 @@ def _write_side(
 
 
 def _write_json(path: Path, record: dict[str, Any]) -> None:
-    path.write_text(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+    path.write_text(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
 
 
 def _write_manifest(folder: Path) -> None:
@@ -182,6 +184,8 @@ def _assemble(facts: dict[str, Any], certificate: Certificate, tables: dict[str,
         item_means=items["mean"].to_numpy(),
         overall=facts["overall"],
         residual_variance=facts["residual_variance"],
+        user_mean=np.array(facts["user_mean"]),
+        user_covariance=np.array(facts["user_covariance"]),
         observed=ratings["predicted"].to_numpy() if "predicted" in ratings.column_names else None,
     )
     return Release(model, ratings["rating"].to_numpy().copy(), certificate, facts["method"], facts["settings"])

@@ -4,7 +4,7 @@ A person's own ratings never leave that person when only their own recommendatio
 differential privacy), so they enter without noise. With a the guest's factors, B the items' and v the model's residual
 variance,
 
-    a ~ N(mean, C),   the mean and covariance of the released users' factors;    r_j = a . B_j + noise of variance v
+    a ~ N(mean, C),   what the model expects of somebody new;    r_j = a . B_j + noise of variance v
 
 and the posterior mean of a gives every prediction. Without ratings the guest is the average user.
 """
@@ -58,10 +58,7 @@ class Guest:
 
 def _posterior(model: Model, items: npt.NDArray[np.int64], ratings: Floats) -> Floats:
     """Posterior mean of the guest's factors: mean + C B' (B C B' + v)^-1 (r - B mean), one unknown per rating."""
-    active = model.mask.user_counts > 0
-    users = model.user_factors[active] if active.any() else model.user_factors
-    mean = users.mean(axis=0)
-    covariance = np.atleast_2d(np.cov(users, rowvar=False, bias=True))
+    mean, covariance = model.user_mean, model.user_covariance
     B = model.item_factors[items]
     spread = B @ covariance @ B.T + max(model.residual_variance, 1e-6 * model.scale.width**2) * np.eye(len(items))
     return mean + covariance @ B.T @ np.linalg.solve(spread, ratings - B @ mean)

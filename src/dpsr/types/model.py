@@ -26,7 +26,8 @@ Codes = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 class Model:
     """Predictions for every cell of an m x n matrix in O((m + n) d) numbers.
 
-    `residual_variance` is how far, squared, the model believes a raw rating lies from its prediction. `observed` (one
+    `residual_variance` is how far, squared, the model believes a raw rating lies from its prediction; `user_mean` and
+    `user_covariance` are what it expects of the factors of somebody new. `observed` (one
     value per rating of the mask, or None) overrides the factors on observed cells; the paper's Stage 3 ends that way
     when its last iterations are not followed by a projection.
     """
@@ -39,6 +40,8 @@ class Model:
     item_means: Floats
     overall: float
     residual_variance: float
+    user_mean: Floats
+    user_covariance: Floats
     observed: Floats | None = None
 
     @property

@@ -1,0 +1,112 @@
+"""Stage 3 of the default pipeline: slopes and factors from noisy ratings, by evidence.
+
+    eta_uj = mean + z_j' W x_u + b_j . x_u + c_u . z_j + f_u . g_j
+
+starts from the effects Stage 2 found in the sums (W, and the constants of b_j and c_u). Items are updated given users,
+users given items, each side with a full prior covariance over its effect, slopes and factors together (`side.py`):
+slopes on mask features matter where the mask tells taste, free factors where it does not, and the covariances, learned
+from the noisy ratings, weigh them. Sums reach each row as one message about its effect.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.complete.side import Entries, Partner, Prior, update_side
+from dpsr.complete.symbols import Symbols
+from dpsr.design import Design
+from dpsr.design.priors import COEFFICIENT, FACTORS, SLOPES
+from dpsr.types.effects import Effects, Message
+from dpsr.types.levels import LevelFamily
+
+Floats = npt.NDArray[np.float64]
+
+N_FACTORS = 8
+_LEAST_RESIDUAL = 0.1
+"""Ratings are never believed to be predictable beyond this share of their variance."""
+
+
+class Slopes:
+    """The state of Stage 3: coefficients of both sides, their priors, and the residual variance."""
+
+    def __init__(
+        self, design: Design, effects: Effects, ridge: Floats, *, mean: float, variance: float, residual: float, k: int
+    ) -> None:
+        self.design, self.variance, self.residual, self.k = design, variance, residual, k
+        d, q = design.x.shape[1], design.z.shape[1]
+        item = np.diag(np.r_[effects.item_share, np.full(d - 1, SLOPES * variance / (d - 1)), self._share(k)])
+        user = np.diag(np.r_[effects.user_share, np.full(q - 1, SLOPES * variance / (q - 1)), np.ones(k)])
+        start_ridge = np.r_[ridge[0], effects.ridge[1:]]
+        self.item_prior = Prior.of(design.z, design.weight_groups, start_ridge, ridge, item)
+        user_groups = np.r_[0, np.ones(d - 1, dtype=np.int64)][:, None]
+        user_ridge = np.array([1e6, 1 / (COEFFICIENT[3] * variance)])
+        self.user_prior = Prior.of(design.x, user_groups, user_ridge, user_ridge.copy(), user)
+        self.shared = design.z @ effects.weights
+        self.shared[:, 0] += mean
+        self.b, self.g = self.shared.copy(), np.zeros((design.mask.n_items, k))
+        self.b[:, 0] += effects.item
+        self.c = np.zeros((design.mask.n_users, q))
+        self.c[:, 0] = effects.user
+        # a fixed start that breaks the symmetry of the factors; it knows nothing
+        self.f = 0.3 * np.random.default_rng(0).normal(size=(design.mask.n_users, k))
+        self._factor_covariance: Floats | None = None
+        self._fitted: Floats | None = None
+
+    def _share(self, k: int) -> Floats:
+        return np.full(k, FACTORS * self.variance / max(k, 1))
+
+    @property
+    def left(self) -> Floats:
+        """User vectors [x, c, f]."""
+        return np.column_stack([self.design.x, self.c, self.f])
+
+    @property
+    def right(self) -> Floats:
+        """Item vectors [b, z, g]."""
+        return np.column_stack([self.b, self.design.z, self.g])
+
+    @property
+    def fitted(self) -> Floats:
+        """eta at every rating."""
+        if self._fitted is None:
+            self._fitted = self.design.at_ratings(self.left, self.right)
+        return self._fitted
+
+    @property
+    def user_mean(self) -> Floats:
+        """The prior mean of [c, f], one row per user: what features alone say."""
+        mean = np.zeros((self.design.mask.n_users, self.c.shape[1] + self.k))
+        mean[:, :1] = self.user_prior.mean
+        return mean
+
+    def sweep(self, symbols: Symbols, family: LevelFamily, messages: tuple[Message, Message]) -> float:
+        """Items given users, then users given items; how far the means moved, in residual deviations."""
+        design, k, before = self.design, self.k, self.fitted
+        z, w = symbols.read(family, before, self.residual)
+        pattern = design.pattern
+        fixed = design.at_ratings(np.column_stack([design.x, self.c]), np.column_stack([self.shared, design.z]))
+        users = Partner(np.column_stack([design.x, self.f]), k, self._factor_covariance, design.z)
+        by_item = Entries(pattern.column_indptr, pattern.rows)
+        places = pattern.places
+        items = update_side(by_item, (z - fixed)[places], w[places], users, self.item_prior, messages[0])
+        d, q = design.x.shape[1], design.z.shape[1]
+        self.b, self.g = items.mean[:, :d] + self.shared, items.mean[:, d:]
+        partner = Partner(np.column_stack([design.z, self.g]), k, items.factor_covariance, design.x)
+        by_user = Entries(design.mask.indptr, design.mask.items)
+        rest = z - design.at_ratings(design.x, self.b)
+        answer = update_side(by_user, rest, w, partner, self.user_prior, messages[1])
+        self.c, self.f = answer.mean[:, :q], answer.mean[:, q:]
+        self._factor_covariance, self._fitted = answer.factor_covariance, None
+        doubt = design.at_ratings(answer.variance, partner.x**2)
+        doubt += design.at_ratings(np.column_stack([design.x, self.f]) ** 2, items.variance)
+        moved = float(np.sqrt(np.mean((self.fitted - before) ** 2) / self.residual))
+        self._learn_residual(symbols, family, doubt)
+        return moved
+
+    def _learn_residual(self, symbols: Symbols, family: LevelFamily, doubt: Floats) -> None:
+        """v from the scores: E[((z - m) w)^2] = w - w^2 doubt for a mean fitted to the same data."""
+        z, w = symbols.read(family, self.fitted, self.residual)
+        spare = np.maximum(w - w**2 * np.minimum(doubt, 0.9 / w), 1e-12)
+        ratio = float(np.sum(((z - self.fitted) * w) ** 2) / spare.sum())
+        self.residual = float(np.clip(self.residual * ratio, _LEAST_RESIDUAL * self.variance, self.variance))

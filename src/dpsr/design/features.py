@@ -1,0 +1,55 @@
+"""Public features of users and items: the constant, counts and mask embeddings.
+
+Every column but the constant is centred and scaled to unit mean square *over ratings* and winsorised at three, so that
+one coefficient means the same everywhere and nobody is an outlier.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.design.embeddings import mask_embeddings
+from dpsr.linalg import Pattern
+from dpsr.types import Mask
+
+Floats = npt.NDArray[np.float64]
+
+_WINSOR = 3.0
+
+
+def public_features(mask: Mask, pattern: Pattern, rank: int) -> tuple[Floats, Floats]:
+    """x_u = [1, counts, embedding] for users and z_j alike for items."""
+    P, Q = mask_embeddings(mask, pattern, rank)
+    n_u, c_j = mask.user_counts.astype(np.float64), mask.item_counts.astype(np.float64)
+    x = _side(n_u, _mean_by(mask.users, np.log1p(c_j)[mask.items], n_u), P)
+    z = _side(c_j, _mean_by(mask.items, np.log1p(n_u)[mask.users], c_j), Q)
+    return x, z
+
+
+def standardise(columns: Floats, weight: Floats) -> Floats:
+    """Columns centred and scaled to unit weighted mean square, winsorised; constant columns become zero."""
+    total = max(weight.sum(), 1.0)
+    for _ in range(2):  # once more after the outliers are cut
+        columns = columns - weight @ columns / total
+        size = np.sqrt(weight @ columns**2 / total)
+        columns = np.clip(columns / np.where(size > 1e-9, size, np.inf), -_WINSOR, _WINSOR)
+    return columns
+
+
+def _side(counts: Floats, partners: Floats, embedding: Floats) -> Floats:
+    """[1, log count, its square, the partners' mean log count, embedding].
+
+    A row without ratings takes the mean features of those with fewest, the nearest thing known about it.
+    """
+    log_count = standardise(np.log1p(counts)[:, None], counts)[:, 0]
+    plain = standardise(np.column_stack([log_count, np.clip(log_count**2, 0, 6), partners]), counts)
+    features = np.column_stack([np.ones(len(counts)), plain, standardise(embedding, counts)])
+    cold = counts == 0
+    if cold.any() and not cold.all():
+        features[cold] = features[counts == counts[~cold].min()].mean(axis=0)
+    return features
+
+
+def _mean_by(codes: npt.NDArray[np.int32], values: Floats, counts: Floats) -> Floats:
+    return np.bincount(codes, values, len(counts)) / np.maximum(counts, 1)

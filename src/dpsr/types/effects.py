@@ -1,0 +1,36 @@
+"""What noisy sums say: shared weights, item effects and user effects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """Posterior of  z_j' W x_u + item_j + user_u,  in half-widths of the scale.
+
+    `ridge` holds the precision of W's groups, `item_share` and `user_share` the prior variances of the effects,
+    `item_doubt` and `user_doubt` their posterior variances.
+    """
+
+    weights: Floats
+    item: Floats
+    user: Floats
+    ridge: Floats
+    item_share: float
+    user_share: float
+    item_doubt: Floats
+    user_doubt: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """What each row's own sum says about its effect: a value and its variance."""
+
+    value: Floats
+    variance: Floats
