@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+import numpy.typing as npt
+from numba import prange
+
+from dpsr.linalg.compiled import fast_parallel_kernel
+
+Floats = npt.NDArray[np.floating]
+Ints = npt.NDArray[np.integer]
 
 
-@numba.njit(parallel=True, cache=True, fastmath=True)
-def normal_equations(ptr, idx, target, weight, x, a, h):  # type: ignore[no-untyped-def]
+@fast_parallel_kernel
+def normal_equations(ptr: Ints, idx: Ints, target: Floats, weight: Floats, x: Floats, a: Floats, h: Floats) -> None:
     """a[i] = sum_e w_e x_e x_e' (one small matrix product a row) and h[i] = sum_e w_e t_e x_e over row i's entries."""
     d = x.shape[1]
-    for i in numba.prange(len(ptr) - 1):
+    for i in prange(len(ptr) - 1):
         start, stop = ptr[i], ptr[i + 1]
         rows = np.empty((stop - start, d))
         scaled = np.empty((stop - start, d))
@@ -27,11 +33,11 @@ def normal_equations(ptr, idx, target, weight, x, a, h):  # type: ignore[no-unty
         h[i] = hi
 
 
-@numba.njit(parallel=True, cache=True, fastmath=True)
-def weighted_rows(ptr, idx, weight, table, out):  # type: ignore[no-untyped-def]
+@fast_parallel_kernel
+def weighted_rows(ptr: Ints, idx: Ints, weight: Floats, table: Floats, out: Floats) -> None:
     """out[i] = sum_e w_e table[idx_e] over row i's entries."""
     d = table.shape[1]
-    for i in numba.prange(len(ptr) - 1):
+    for i in prange(len(ptr) - 1):
         s = np.zeros(d)
         for e in range(ptr[i], ptr[i + 1]):
             w = weight[e]
@@ -41,11 +47,11 @@ def weighted_rows(ptr, idx, weight, table, out):  # type: ignore[no-untyped-def]
         out[i] = s
 
 
-@numba.njit(parallel=True, cache=True, fastmath=True)
-def spd_inverse(a):  # type: ignore[no-untyped-def]
+@fast_parallel_kernel
+def spd_inverse(a: Floats) -> None:
     """Replace each positive definite a[i] by its inverse: Cholesky factor, its inverse, their product."""
     d = a.shape[1]
-    for i in numba.prange(len(a)):
+    for i in prange(len(a)):
         m = a[i]
         for p in range(d):
             for q in range(p):

@@ -86,7 +86,7 @@ class Posterior:
 
     mean: Floats
     variance: Floats
-    factor_covariance: Floats
+    factor_covariance: npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ class Partner:
 
     x: Floats
     k: int
-    covariance: Floats | None
+    covariance: npt.NDArray[np.float32] | None
     own: Floats
 
 
@@ -112,7 +112,7 @@ def update_side(
     q = prior.features.shape[1]
     inverse: Floats = np.linalg.inv(prior.covariance).astype(np.float64)
     ch, cl = np.empty((n, d)), np.empty((n, d, dx))
-    variance, factors = np.empty((n, d)), np.empty((n, partner.k, d))
+    variance, factors = np.empty((n, d)), np.empty((n, partner.k, d), dtype=np.float32)  # read once per rating
     total, gram = np.zeros((d, d)), np.zeros((q * q, dx * dx))
     active = entries.active
     for start in range(0, n, _BLOCK):

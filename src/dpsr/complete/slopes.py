@@ -23,17 +23,17 @@ from dpsr.types.levels import LevelFamily
 Floats = npt.NDArray[np.float64]
 
 N_FACTORS = 8
-_LEAST_RESIDUAL = 0.1
-"""Ratings are never believed to be predictable beyond this share of their variance."""
+_FIRST_RESIDUAL, _LEAST_RESIDUAL = 0.4, 0.1
+"""Shares of the variance below which the residual is not believed to lie: before any rating was bought, and after."""
 
 
 class Slopes:
     """The state of Stage 3: coefficients of both sides, their priors, and the residual variance."""
 
     def __init__(
-        self, design: Design, effects: Effects, ridge: Floats, *, mean: float, variance: float, residual: float, k: int
+        self, design: Design, effects: Effects, ridge: Floats, *, mean: float, variance: float, k: int
     ) -> None:
-        self.design, self.variance, self.residual, self.k = design, variance, residual, k
+        self.design, self.variance, self.k = design, variance, k
         d, q = design.x.shape[1], design.z.shape[1]
         item = np.diag(np.r_[effects.item_share, np.full(d - 1, SLOPES * variance / (d - 1)), self._share(k)])
         user = np.diag(np.r_[effects.user_share, np.full(q - 1, SLOPES * variance / (q - 1)), np.ones(k)])
@@ -48,10 +48,13 @@ class Slopes:
         self.b[:, 0] += effects.item
         self.c = np.zeros((design.mask.n_users, q))
         self.c[:, 0] = effects.user
-        # a fixed start that breaks the symmetry of the factors; it knows nothing
+        # a fixed start that breaks the symmetry of the factors; while g is zero it says nothing
         self.f = 0.3 * np.random.default_rng(0).normal(size=(design.mask.n_users, k))
-        self._factor_covariance: Floats | None = None
+        self._factor_covariance: npt.NDArray[np.float32] | None = None
         self._fitted: Floats | None = None
+        self.doubt = float(np.mean(effects.item_doubt[design.mask.items] + effects.user_doubt[design.mask.users]))
+        explained = float(self.fitted.var()) + self.doubt
+        self.residual = float(np.clip(variance - explained, _FIRST_RESIDUAL * variance, variance))
 
     def _share(self, k: int) -> Floats:
         return np.full(k, FACTORS * self.variance / max(k, 1))

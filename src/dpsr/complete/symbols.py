@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import numpy.typing as npt
+from numba import prange
 
-from dpsr.linalg.compiled import threads_for
+from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
 from dpsr.types.levels import GRID, LevelFamily
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.integer]
 
 _LEAST = 1e-6
 
@@ -28,8 +29,8 @@ _LEAST = 1e-6
 class Symbols:
     """The channel and the symbol of every rating, and P[symbol | level] of every channel."""
 
-    choice: npt.NDArray[np.integer]
-    symbol: npt.NDArray[np.integer]
+    choice: Ints
+    symbol: Ints
     tables: tuple[Floats, ...]
 
     def read(self, family: LevelFamily, m: Floats, residual: float) -> tuple[Floats, Floats]:
@@ -58,10 +59,13 @@ class Symbols:
         return guesses, np.clip(explained, _LEAST, 1.0)
 
 
-@numba.njit(parallel=True, cache=True)
-def _read(m, choice, symbol, guesses, explained, first, spacing, z, w):  # type: ignore[no-untyped-def]
+@fast_parallel_kernel
+def _read(
+    m: Floats, choice: Ints, symbol: Ints, guesses: Floats, explained: Floats, first: float, spacing: float, z: Floats,
+    w: Floats,
+) -> None:  # fmt: skip
     top = guesses.shape[2] - 2
-    for e in numba.prange(len(m)):
+    for e in prange(len(m)):
         x = (m[e] - first) / spacing
         g = min(max(int(np.floor(x)), 0), top)
         f = min(max(x - g, 0.0), 1.0)

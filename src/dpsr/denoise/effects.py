@@ -34,7 +34,9 @@ _PSEUDO = 30.0
 _COEFFICIENTS = 10.0
 """The same for the ridge of a group of W."""
 
-_ROUNDS, _STEPS, _ENOUGH = 6, 40, 1e-6
+_ROUNDS, _STEPS = 6, 40
+_ENOUGH, _EXACT = 1e-4, 1e-6
+"""Relative squared energy error at which a round stops; the last one is more exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +58,8 @@ def learn_effects(design: Design, sums: NoisySums, ridge: Floats, variance: floa
     start = Effects(np.zeros(shape), np.zeros(n), np.zeros(m), ridge, t, t, np.full(n, t), np.full(m, t))
     problem = _Problem(design, sums)
     effects = start
-    for _ in range(_ROUNDS):
-        effects = problem.solve(effects, ridge, t)
+    for last in range(1, _ROUNDS + 1):
+        effects = problem.solve(effects, ridge, t, enough=_EXACT if last == _ROUNDS else _ENOUGH)
     return effects
 
 
@@ -117,7 +119,7 @@ class _Problem:
         q = shape[0] * shape[1]
         return theta[:q].reshape(shape), theta[q : q + n], theta[q + n :]
 
-    def solve(self, e: Effects, ridge: Floats, share: float) -> Effects:
+    def solve(self, e: Effects, ridge: Floats, share: float, *, enough: float = _EXACT) -> Effects:
         """The posterior mean at the present hyper-parameters, and one fixed-point step for each of those."""
         groups = self.design.weight_groups.ravel()
         item_doubt, user_doubt = self._doubts(e)
@@ -126,7 +128,7 @@ class _Problem:
             e.ridge[groups], np.full(len(e.item), 1 / e.item_share), np.full(len(e.user), 1 / e.user_share),
         ])  # fmt: skip
         start = np.concatenate([e.weights.ravel(), e.item, e.user])
-        theta = self._conjugate_gradients(start, prior, block, np.concatenate([item_doubt, user_doubt]))
+        theta = self._conjugate_gradients(start, prior, block, np.concatenate([item_doubt, user_doubt]), enough)
         weights, item, user = self._parts(theta)
         known = 1 - e.ridge[groups] * np.diag(block)
         return Effects(
@@ -161,7 +163,9 @@ class _Problem:
         user_spread = s.user_variance + h**2 * d.user_counts * (d.user_counts * e.user_share + e.item_share)
         return _outer_gram(d.z, self.x_sum, g**2 / item_spread) + _outer_gram(self.z_sum, d.x, h**2 / user_spread)
 
-    def _conjugate_gradients(self, theta: Floats, prior: Floats, block: Floats, doubts: Floats) -> Floats:
+    def _conjugate_gradients(
+        self, theta: Floats, prior: Floats, block: Floats, doubts: Floats, enough: float
+    ) -> Floats:
         s, q = self.sums, len(block)
 
         def precondition(r: Floats) -> Floats:
@@ -176,7 +180,7 @@ class _Problem:
         p = y = precondition(r)
         energy, first = float(r @ y), max(float(target @ precondition(target)), 1e-300)
         for _ in range(_STEPS):
-            if energy <= _ENOUGH * first:
+            if energy <= enough * first:
                 break
             ahead = apply(p)
             step = energy / float(p @ ahead)

@@ -22,7 +22,8 @@ def window_moments(family: LevelFamily, point: int, half_width: float) -> tuple[
     """E[clipped], its slope in the mean, and Var[clipped], for a window centred at the grid mean `point`.
 
     The slope is the larger of two models': an exponential tilt of the levels, Cov(clipped, y) / V, exact for two
-    levels; and a shift of the whole distribution, each level's mass spread over its step, the share of mass inside the window.
+    levels; and a shift of the whole distribution, each level's mass spread over its step: the share of mass
+    inside the window.
     """
     p, d = family.table[point], family.y - family.means[point]
     clipped = np.clip(d, -half_width, half_width)

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from numba import prange
 
 from dpsr.design.features import public_features
 from dpsr.linalg import Pattern
-from dpsr.linalg.compiled import threads_for
-from dpsr.linalg.products import factors_at
+from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
 from dpsr.types import Mask
 
 Floats = npt.NDArray[np.float64]
@@ -78,4 +78,17 @@ class Design:
         """left_u . right_j at every rating."""
         left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
         with threads_for(self.mask.n_ratings * left.shape[1]):
-            return factors_at(self.mask.indptr, self.mask.items, left, right)
+            return _inner(self.mask.indptr, self.mask.items, left, right)
+
+
+@fast_parallel_kernel
+def _inner(indptr: npt.NDArray[np.int64], items: npt.NDArray[np.int32], left: Floats, right: Floats) -> Floats:
+    out = np.empty(len(items))
+    for u in prange(len(indptr) - 1):
+        for e in range(indptr[u], indptr[u + 1]):
+            b = right[items[e]]
+            total = 0.0
+            for p in range(len(b)):
+                total += left[u, p] * b[p]
+            out[e] = total
+    return out

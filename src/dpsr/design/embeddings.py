@@ -7,8 +7,8 @@ degree-normalised mask is
 
 Adding the average degree is the regularisation of spectral clustering (Amini, Chen, Bickel and Levina 2013): without
 it, a few people who rated nothing but each other's items have a singular value of one of their own, and on sparse sets
-such islands are all that the leading vectors show. The first pair of N is popularity times activity and is left out; the
-next d singular pairs (U, S, V) are the embeddings. U_u / sqrt(n_u + n) is an average over u's items, shrunk where it
+such islands are all that the leading vectors show. The first pair of N is popularity times activity and is left out;
+the next d singular pairs (U, S, V) are the embeddings. U_u / sqrt(n_u + n) is an average over u's items, shrunk where it
 rests on few; so V_j likewise.
 """
 

@@ -31,6 +31,14 @@ def parallel_kernel(function: Kernel) -> Kernel:
     return cast(Kernel, njit(cache=True, nogil=True, parallel=True)(function))
 
 
+def fast_parallel_kernel(function: Kernel) -> Kernel:
+    """A parallel kernel that may reorder sums within a loop: for inference, where the last bits do not matter.
+
+    The order is fixed when it is compiled, so that one machine gives the same bits every time.
+    """
+    return cast(Kernel, njit(cache=True, nogil=True, parallel=True, fastmath=True)(function))
+
+
 def n_threads() -> int:
     """How many threads the next parallel kernel will use."""
     return int(get_num_threads())

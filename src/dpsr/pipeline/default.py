@@ -22,6 +22,7 @@ from dpsr.denoise.usage import Usage, level_bins, scale_usage
 from dpsr.denoise.window import choose_window, window_moments
 from dpsr.design import Design
 from dpsr.design.priors import EFFECT, ridge
+from dpsr.linalg.compiled import one_blas_thread
 from dpsr.pipeline.assembly import assemble
 from dpsr.pipeline.estimator import PrivateRecommender
 from dpsr.pipeline.paper import PaperDPSR
@@ -29,6 +30,7 @@ from dpsr.privacy import Group, Vault, optimal_channel
 from dpsr.privacy.budget import Components, Forecast, Split, forecast, split
 from dpsr.release import Release
 from dpsr.types import Mask, Scale
+from dpsr.types.effects import Message
 from dpsr.types.levels import GRID, LevelFamily, tabulate, with_variance
 from dpsr.types.raw import RawRatings
 
@@ -64,35 +66,28 @@ class DPSR(PrivateRecommender):
 
     def fit(self, ratings: RawRatings) -> Self:
         """Ask, infer, release. Only the vault sees values."""
-        vault = Vault(ratings, self.epsilon, noise=self._noise())
-        shares = split(vault.mask, vault.scale, self.epsilon)
+        with one_blas_thread():
+            self.release_ = self._fit(Vault(ratings, self.epsilon, noise=self._noise()))
+        return self
+
+    def _fit(self, vault: Vault) -> Release:
+        self.split_ = shares = split(vault.mask, vault.scale, self.epsilon)
         design = Design.of(vault.mask)
         y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)
         usage = ask_usage(vault, y, shares.histogram)
         sums = ask_sums(vault, design, usage, y, shares)
         prior = ridge(usage.variance, usage.mean_variance)
         effects = learn_effects(design, sums, prior, usage.variance)
-        k = N_FACTORS if shares.ratings > 0 else 0
-        state = Slopes(design, effects, prior, mean=usage.mean, variance=usage.variance, residual=usage.variance, k=k)
-        plain = design.at_ratings(*_without_factors(state))
-        doubt = float(np.mean(effects.item_doubt[vault.mask.items] + effects.user_doubt[vault.mask.users]))
-        state.residual = float(np.clip(usage.variance - plain.var() - doubt, 0.4 * usage.variance, usage.variance))
-        table = plain
-        if shares.ratings > 0:
-            symbols = ask_ratings(vault, _family(usage, y, state.residual + doubt, plain), plain)
-            messages = own_messages(design, sums, effects)
-            family = _family(usage, y, state.residual, plain)
-            for sweep in range(_SWEEPS):
-                if sweep and sweep % 2 == 0:
-                    family = _family(usage, y, state.residual, state.fitted)
-                if state.sweep(symbols, family, messages) < _SETTLED:
-                    break
+        k = N_FACTORS if shares.ratings else 0
+        state = Slopes(design, effects, prior, mean=usage.mean, variance=usage.variance, k=k)
+        table = state.fitted
+        if shares.ratings:
+            symbols = ask_ratings(vault, _family(usage, y, state.residual + state.doubt, table), table)
+            learn_slopes(state, symbols, usage, y, own_messages(design, sums, effects))
             table = symbols.expected(_family(usage, y, state.residual, state.fitted), state.fitted)
         model = assemble(vault.mask, vault.scale, state)
         released = vault.scale.clip(vault.scale.midpoint + vault.scale.width / 2 * table)
-        self.split_ = shares
-        self.release_ = Release(model, released, vault.certificate(), "default", self._public_settings())
-        return self
+        return Release(model, released, vault.certificate(), "default", self._public_settings())
 
 
 def ask_usage(vault: Vault, y: Floats, epsilon: float) -> Usage:
@@ -141,7 +136,10 @@ def _family(usage: Usage, y: Floats, variance: float, means: Floats) -> LevelFam
     return with_variance(y, usage.log_base, variance, means[:: max(1, len(means) // 500)])
 
 
-def _without_factors(state: Slopes) -> tuple[Floats, Floats]:
-    """The model before any factor has been learned."""
-    d = state.left.shape[1] - state.k
-    return state.left[:, :d], state.right[:, :d]
+def learn_slopes(state: Slopes, symbols: Symbols, usage: Usage, y: Floats, messages: tuple[Message, Message]) -> None:
+    """Sweep until the means settle; the spread of ratings around them is learned on the way."""
+    for sweep in range(_SWEEPS):
+        if sweep % 2 == 0:
+            family = _family(usage, y, state.residual, state.fitted)
+        if state.sweep(symbols, family, messages) < _SETTLED:
+            break
