@@ -26,7 +26,7 @@ def demo(
     out.print(f"Embedded sample (synthetic): {len(train):,} ratings to learn from, {len(test):,} held out.")
     out.print(promise(epsilon))
     with out.status("Releasing ..."):
-        model = DPSR.paper(epsilon).fit(train)
+        model = DPSR(epsilon).fit(train)
         folder = model.save(out_dir, overwrite=True)
     with out.status("Comparing ..."):
         scores = against_yardsticks({f"dpsr, private at epsilon = {epsilon:g}": model.model_}, train, test)

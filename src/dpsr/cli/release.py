@@ -8,6 +8,19 @@ from typing import Annotated
 
 import typer
 
+from dpsr.cli.reading import (
+    Delimiter,
+    Duplicates,
+    Item,
+    OnDuplicates,
+    Rating,
+    RatingsFile,
+    Reading,
+    ScaleText,
+    Snap,
+    Timestamp,
+    User,
+)
 from dpsr.cli.terminal import out, promise, verdict
 
 EXAMPLE = "Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out release/ --yes"
@@ -16,59 +29,43 @@ EXAMPLE = "Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out rel
 class Method(StrEnum):
     """Which pipeline makes the release."""
 
+    default = "default"
     paper = "paper"
     published = "as-published"
 
 
-class Duplicates(StrEnum):
-    """What to do when a user rated an item twice."""
-
-    error = "error"
-    first = "first"
-    last = "last"
-
-
 def release(
-    ratings: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or a MovieLens file (u.data, ratings.dat).")],
-    scale: Annotated[str, typer.Option(help="The rating scale, LOW:HIGH:STEP, as printed on the rating form.")],
+    ratings: RatingsFile,
+    scale: ScaleText,
     epsilon: Annotated[float, typer.Option(help="Privacy budget per rating; smaller is more private.")],
     out_dir: Annotated[Path, typer.Option("--out", help="Folder to write; it appears whole or not at all.")],
     method: Annotated[
-        Method, typer.Option(help="Pipeline: the paper's (repaired), or exactly as published.")
-    ] = Method.paper,
-    user: Annotated[str | None, typer.Option(help="Name of the user column, if it is not found.")] = None,
-    item: Annotated[str | None, typer.Option(help="Name of the item column, if it is not found.")] = None,
-    rating: Annotated[str | None, typer.Option(help="Name of the rating column, if it is not found.")] = None,
-    timestamp: Annotated[str | None, typer.Option(help="Name of the timestamp column, if it is not found.")] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Field separator of a text file, if it is not found.")] = None,
-    duplicates: Annotated[Duplicates, typer.Option(help="A (user, item) pair rated twice.")] = Duplicates.error,
-    snap: Annotated[bool, typer.Option("--snap", help="Put continuous ratings on the scale's grid.")] = False,
+        Method, typer.Option(help="Pipeline: ours, the paper's (repaired), or exactly as published.")
+    ] = Method.default,
+    user: User = None,
+    item: Item = None,
+    rating: Rating = None,
+    timestamp: Timestamp = None,
+    delimiter: Delimiter = None,
+    duplicates: OnDuplicates = Duplicates.error,
+    snap: Snap = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing release folder.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before spending the budget.")] = False,
 ) -> None:
     """Turn ratings into a private release: a rating table, a model and a certificate."""
-    from dpsr import DPSR, Ratings, Scale
+    from dpsr.pipeline.methods import build
     from dpsr.privacy.mechanisms import check_epsilon
     from dpsr.release import check_target
 
     check_epsilon(epsilon)
     check_target(out_dir, overwrite=force)
-    table = Ratings.read(
-        ratings,
-        scale=Scale.parse(scale, snap=snap),
-        user=user,
-        item=item,
-        rating=rating,
-        timestamp=timestamp,
-        delimiter=delimiter,
-        duplicates=duplicates.value,
-    )
+    table = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap).read()
     out.print(f"{ratings.name}: {len(table):,} ratings, {table.mask.n_users:,} users, {table.mask.n_items:,} items.")
     out.print(promise(epsilon))
     if not yes:
         typer.confirm("Spend this budget and write the release?", abort=True)
     with out.status("Adding noise, denoising, completing ..."):
-        model = DPSR.paper(epsilon, as_published=method is Method.published).fit(table)
+        model = build(method.value, epsilon).fit(table)
         folder = model.save(out_dir, overwrite=force)
     out.print(verdict(model.certificate))
     out.print(f"Release written to [bold]{folder}[/bold]: ratings.parquet is the table to share.")

@@ -10,10 +10,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from numba import prange
 
+from dpsr.design.embeddings import mask_embeddings
 from dpsr.design.features import public_features
 from dpsr.linalg import Pattern
 from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
-from dpsr.types import Mask
+from dpsr.types import Affinity, Mask
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,13 +34,15 @@ class Design:
     x: Floats
     z: Floats
     embedding: int
+    affinity: Affinity
 
     @classmethod
     def of(cls, mask: Mask, *, rank: int = RANK) -> Design:
         """Features and orderings of a mask."""
         pattern = Pattern.from_rows(mask.indptr, mask.items, mask.n_items)
-        x, z = public_features(mask, pattern, rank)
-        return cls(mask, pattern, x, z, max(0, min(rank, min(mask.shape) - 2)))
+        embeddings = mask_embeddings(mask, pattern, rank)
+        x, z = public_features(mask, embeddings)
+        return cls(mask, pattern, x, z, embeddings.items.shape[1], embeddings.affinity)
 
     @cached_property
     def user_counts(self) -> Floats:

@@ -8,17 +8,22 @@ degree-normalised mask is
 Adding the average degree is the regularisation of spectral clustering (Amini, Chen, Bickel and Levina 2013): without
 it, a few people who rated nothing but each other's items have a singular value of one of their own, and on sparse sets
 such islands are all that the leading vectors show. The first pair of N is popularity times activity and is left out;
-the next d singular pairs (U, S, V) are the embeddings. U_u / sqrt(n_u + n) is an average over u's items, shrunk where it
-rests on few; so V_j likewise.
+the next d singular pairs (U, S, V) are the embeddings. U_u / sqrt(n_u + n) is an average over u's items, shrunk where
+it rests on few; so V_j likewise.
+
+All pairs together, undone from the normalisation, say who is likely to meet what (`Affinity`): M_uj is nearly
+sqrt((n_u + n) (c_j + c)) (U S V')_uj.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsr.linalg import LowRankPlusSparse, Pattern, truncated_svd
-from dpsr.types import Mask
+from dpsr.types import Affinity, Mask
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,14 +31,26 @@ _TOLERANCE = 1e-2
 """Features need directions, not digits."""
 
 
-def mask_embeddings(mask: Mask, pattern: Pattern, rank: int) -> tuple[Floats, Floats]:
-    """User and item embeddings with at most `rank` columns; none where the mask is too small to have any."""
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """User and item embeddings, row by row, and the affinity they imply."""
+
+    users: Floats
+    items: Floats
+    affinity: Affinity
+
+
+def mask_embeddings(mask: Mask, pattern: Pattern, rank: int) -> Embeddings:
+    """Embeddings with at most `rank` columns; none where the mask is too small to have any."""
     rank = max(0, min(rank, min(mask.shape) - 2))
-    n_u, c_j = mask.user_counts.astype(np.float64), mask.item_counts.astype(np.float64)
-    if not rank or not mask.n_ratings:
-        return np.zeros((mask.n_users, 0)), np.zeros((mask.n_items, 0))
-    left, right = (1 / np.sqrt(counts + mask.n_ratings / np.count_nonzero(counts)) for counts in (n_u, c_j))
+    left, right = _scales(mask.user_counts), _scales(mask.item_counts)
     values = np.repeat(left, mask.user_counts) * right[mask.items]
-    nothing = LowRankPlusSparse(np.zeros((mask.n_users, 1)), np.zeros((mask.n_items, 1)), pattern, values)
-    U, _, Vt = truncated_svd(nothing, rank + 1, tol=_TOLERANCE)
-    return U[:, 1:] * left[:, None], Vt[1:].T * right[:, None]
+    N = LowRankPlusSparse(np.zeros((mask.n_users, 1)), np.zeros((mask.n_items, 1)), pattern, values)
+    U, s, Vt = truncated_svd(N, rank + 1, tol=_TOLERANCE)
+    affinity = Affinity(users=U * s / left[:, None], items=Vt.T / right[:, None])
+    return Embeddings(U[:, 1:] * left[:, None], Vt[1:].T * right[:, None], affinity)
+
+
+def _scales(counts: npt.NDArray[np.int64]) -> Floats:
+    """1 / sqrt(count + average count)."""
+    return 1 / np.sqrt(counts + max(counts.sum(), 1) / max(np.count_nonzero(counts), 1))

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.design.embeddings import mask_embeddings
-from dpsr.linalg import Pattern
+from dpsr.design.embeddings import Embeddings
 from dpsr.types import Mask
 
 Floats = npt.NDArray[np.float64]
@@ -18,12 +17,11 @@ Floats = npt.NDArray[np.float64]
 _WINSOR = 3.0
 
 
-def public_features(mask: Mask, pattern: Pattern, rank: int) -> tuple[Floats, Floats]:
+def public_features(mask: Mask, embeddings: Embeddings) -> tuple[Floats, Floats]:
     """x_u = [1, counts, embedding] for users and z_j alike for items."""
-    P, Q = mask_embeddings(mask, pattern, rank)
     n_u, c_j = mask.user_counts.astype(np.float64), mask.item_counts.astype(np.float64)
-    x = _side(n_u, _mean_by(mask.users, np.log1p(c_j)[mask.items], n_u), P)
-    z = _side(c_j, _mean_by(mask.items, np.log1p(n_u)[mask.users], c_j), Q)
+    x = _side(n_u, _mean_by(mask.users, np.log1p(c_j)[mask.items], n_u), embeddings.users)
+    z = _side(c_j, _mean_by(mask.items, np.log1p(n_u)[mask.users], c_j), embeddings.items)
     return x, z
 
 

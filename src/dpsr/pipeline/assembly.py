@@ -28,6 +28,7 @@ def assemble(mask: Mask, scale: Scale, state: Slopes) -> Model:
         overall=float(everyone @ everything),
         residual_variance=half**2 * state.residual,
         user_mean=everyone,
+        affinity=state.design.affinity,
         user_covariance=_stranger_covariance(left, mask.user_counts, state),
     )
 

@@ -27,7 +27,7 @@ class PrivateRecommender(BaseEstimator):  # type: ignore[misc]
         return self.release.predict(users, items)
 
     def recommend(self, user: str | int, n: int = 10) -> Recommendations:
-        """The `n` items with the highest predicted rating that `user` has not rated."""
+        """The `n` items that `user` has not rated and is most likely to meet and like."""
         return self.release.recommend(user, n)
 
     def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:

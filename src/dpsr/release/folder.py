@@ -4,8 +4,8 @@
     manifest.json      SHA-256 and size of every other file
     model.json         scale, method and public settings
     ratings.parquet    user, item, rating[, timestamp]: the private table
-    users.parquet      user, n_ratings, mean, factors
-    items.parquet      item, n_ratings, mean, factors
+    users.parquet      user, n_ratings, mean, factors[, affinity]
+    items.parquet      item, n_ratings, mean, factors[, affinity]
     NOT_PRIVATE.txt    only if the certificate says so
 
 No pickles: Parquet and JSON only.
@@ -22,13 +22,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpsr.errors import ReleaseError
 from dpsr.release.release import Release
-from dpsr.types import Certificate, Mask, Model, Scale
+from dpsr.types import Affinity, Certificate, Mask, Model, Scale
 from dpsr.types.mask import codes_of
+
+Floats = npt.NDArray[np.float64]
 
 MODEL_FORMAT = "dpsr-model-1"
 MANIFEST = "manifest.json"
@@ -102,8 +105,16 @@ def _write_files(release: Release, folder: Path) -> None:
     if model.observed is not None:
         columns["predicted"] = model.observed
     pq.write_table(pa.table(columns), folder / "ratings.parquet")
-    _write_side(folder / "users.parquet", "user", mask.user_ids, mask.user_counts, model.user_means, model.user_factors)
-    _write_side(folder / "items.parquet", "item", mask.item_ids, mask.item_counts, model.item_means, model.item_factors)
+    _write_side(
+        folder / "users.parquet",
+        {"user": mask.user_ids, "n_ratings": mask.user_counts, "mean": model.user_means},
+        {"factors": model.user_factors, "affinity": None if model.affinity is None else model.affinity.users},
+    )
+    _write_side(
+        folder / "items.parquet",
+        {"item": mask.item_ids, "n_ratings": mask.item_counts, "mean": model.item_means},
+        {"factors": model.item_factors, "affinity": None if model.affinity is None else model.affinity.items},
+    )
     if not release.certificate.private:
         reasons = "\n".join(f"* {reason}" for reason in release.certificate.reasons)
         (folder / "NOT_PRIVATE.txt").write_text(f"NOT PRIVATE. Do not share this folder.\n{reasons}\n", "utf-8")
@@ -124,13 +135,14 @@ def _model_facts(release: Release) -> dict[str, Any]:
     }
 
 
-def _write_side(
-    path: Path, name: str, ids: pa.Array, counts: np.ndarray[Any, Any], means: np.ndarray[Any, Any],
-    factors: np.ndarray[Any, Any],
-) -> None:  # fmt: skip
-    flat = pa.array(np.ascontiguousarray(factors).ravel())
-    rows = pa.FixedSizeListArray.from_arrays(flat, factors.shape[1]) if factors.shape[1] else pa.nulls(len(ids))
-    pq.write_table(pa.table({name: ids, "n_ratings": counts, "mean": means, "factors": rows}), path)
+def _write_side(path: Path, columns: dict[str, Any], vectors: dict[str, Floats | None]) -> None:
+    """One row per user or item; vectors as lists of fixed length."""
+    for name, rows in vectors.items():
+        if rows is not None:
+            columns[name] = pa.FixedSizeListArray.from_arrays(
+                pa.array(np.ascontiguousarray(rows).ravel()), rows.shape[1]
+            )
+    pq.write_table(pa.table(columns), path)
 
 
 def _write_json(path: Path, record: dict[str, Any]) -> None:
@@ -178,8 +190,8 @@ def _assemble(facts: dict[str, Any], certificate: Certificate, tables: dict[str,
     model = Model(
         mask=mask,
         scale=Scale(**facts["scale"]),
-        user_factors=_factors(users, facts["rank"]),
-        item_factors=_factors(items, facts["rank"]),
+        user_factors=_vectors(users, "factors"),
+        item_factors=_vectors(items, "factors"),
         user_means=users["mean"].to_numpy(),
         item_means=items["mean"].to_numpy(),
         overall=facts["overall"],
@@ -187,10 +199,17 @@ def _assemble(facts: dict[str, Any], certificate: Certificate, tables: dict[str,
         user_mean=np.array(facts["user_mean"]),
         user_covariance=np.array(facts["user_covariance"]),
         observed=ratings["predicted"].to_numpy() if "predicted" in ratings.column_names else None,
+        affinity=_affinity(users, items),
     )
     return Release(model, ratings["rating"].to_numpy().copy(), certificate, facts["method"], facts["settings"])
 
 
-def _factors(table: pa.Table, rank: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    column = table["factors"].combine_chunks()
-    return np.asarray(column.flatten().to_numpy(), dtype=np.float64).reshape(len(table), rank)
+def _vectors(table: pa.Table, name: str) -> Floats:
+    column = table[name].combine_chunks()
+    return np.asarray(column.flatten().to_numpy(), dtype=np.float64).reshape(len(table), column.type.list_size)
+
+
+def _affinity(users: pa.Table, items: pa.Table) -> Affinity | None:
+    if "affinity" not in users.column_names:
+        return None
+    return Affinity(_vectors(users, "affinity"), _vectors(items, "affinity"))

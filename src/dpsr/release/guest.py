@@ -52,8 +52,19 @@ class Guest:
         return self.model.scale.clip(np.where(codes >= 0, scores[codes], scores.mean()))
 
     def recommend(self, n: int = 10) -> Recommendations:
-        """The `n` items with the highest predicted rating among those the guest did not rate."""
-        return best_items(self.model, self.model.item_factors @ self.factors, self.rated, n)
+        """The `n` items the guest did not rate and is most likely to meet and like."""
+        predicted = self.model.item_factors @ self.factors
+        return best_items(self.model, self.model.liked(predicted, self._reach()), predicted, self.rated, n)
+
+    def _reach(self) -> Floats:
+        """The guest's affinity: the sum over rated items that gives a user's, for somebody who rated these."""
+        if self.model.affinity is None:
+            return np.empty(0)
+        if not len(self.rated):
+            return self.model.affinity.users.mean(axis=0)
+        counts = self.model.mask.item_counts
+        average = counts.sum() / max(np.count_nonzero(counts), 1)
+        return (self.model.affinity.items[self.rated] / (counts[self.rated] + average)[:, None]).sum(axis=0)
 
 
 def _posterior(model: Model, items: npt.NDArray[np.int64], ratings: Floats) -> Floats:

@@ -55,10 +55,11 @@ class Release:
         )
 
     def recommend(self, user: str | int, n: int = 10) -> Recommendations:
-        """The `n` items with the highest predicted rating that `user` has not rated."""
+        """The `n` items that `user` has not rated and is most likely to meet and like."""
         code = int(self.mask.user_codes([user])[0])
         rated = slice(self.mask.indptr[code], self.mask.indptr[code + 1]) if code >= 0 else slice(0)
-        return best_items(self.model, self.model.scores(code), self.mask.items[rated], n)
+        predicted = self.model.predict(np.array([code]), np.arange(self.mask.n_items))
+        return best_items(self.model, self.model.scores(code), predicted, self.mask.items[rated], n)
 
     def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
         """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""

@@ -2,8 +2,8 @@
 
 from dpsr.types.certificate import Certificate, Part
 from dpsr.types.mask import Mask
-from dpsr.types.model import Model
+from dpsr.types.model import Affinity, Model
 from dpsr.types.private import PrivateRatings
 from dpsr.types.scale import Scale
 
-__all__ = ["Certificate", "Mask", "Model", "Part", "PrivateRatings", "Scale"]
+__all__ = ["Affinity", "Certificate", "Mask", "Model", "Part", "PrivateRatings", "Scale"]

@@ -14,12 +14,24 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from dpsr.types.mask import Mask
 from dpsr.types.scale import Scale
 
 Floats = npt.NDArray[np.float64]
+_HARDLY = 1e-6
+"""Below this the mask says an item is never met, and only the predicted rating decides."""
+
 Codes = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Affinity:
+    """How likely a user is to meet an item, users_u . items_j up to a factor: public, learned from the mask alone."""
+
+    users: Floats
+    items: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +55,7 @@ class Model:
     user_mean: Floats
     user_covariance: Floats
     observed: Floats | None = None
+    affinity: Affinity | None = None
 
     @property
     def rank(self) -> int:
@@ -63,8 +76,23 @@ class Model:
         return self.scale.clip(raw)
 
     def scores(self, user: int) -> Floats:
-        """Unclipped scores of every item for one coded user (-1: a stranger); clipping would lose their order."""
-        return self.item_factors @ self.user_factors[user] if user >= 0 else self.item_means
+        """What to rank one coded user's items by (-1: a stranger)."""
+        predicted = self.item_factors @ self.user_factors[user] if user >= 0 else self.item_means
+        if self.affinity is None:
+            return predicted
+        reach = self.affinity.users[user] if user >= 0 else self.affinity.users.mean(axis=0)
+        return self.liked(predicted, reach)
+
+    def liked(self, predicted: Floats, reach: Floats) -> Floats:
+        """Expected liked encounters, P(meets) P(likes), up to a factor: for somebody of affinity `reach`.
+
+        By predicted rating alone, obscure items that hardly anybody meets would come first. Predictions are unclipped,
+        since clipping would lose their order.
+        """
+        if self.affinity is None:
+            return predicted
+        likes = ndtr((predicted - self.overall) / np.sqrt(max(self.residual_variance, 1e-12)))
+        return np.maximum(self.affinity.items @ reach, _HARDLY) * likes
 
     @cached_property
     def _cells(self) -> npt.NDArray[np.int64]:
