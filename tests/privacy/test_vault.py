@@ -137,4 +137,24 @@ def test_a_seeded_vault_says_so(ratings):
 def test_the_vault_shows_no_rating(ratings):
     v = Vault(ratings, 1.0, noise=NoiseSource.system())
     public = {name for name in vars(v) if not name.startswith("_")}
-    assert public == {"mask", "scale", "epsilon"}
+    assert public == {"mask", "scale", "epsilon", "delta"}
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 5.0, 20.0])
+@pytest.mark.parametrize("weight", [0.3125, 0.5, 0.6875])
+def test_gaussian_noise_never_helps_sums_at_a_delta_worth_the_name(epsilon, weight):
+    """Only a delta above about epsilon / 240 would; a delta worth the name is far below."""
+    for share in (1 / 500, 1e-4, 1e-8):
+        assert not vault.gaussian_is_better([weight, 1 - weight], epsilon, epsilon * share)
+    assert vault.gaussian_is_better([0.5, 0.5], 0.01, 0.01 / 200)
+
+
+def test_gaussian_noise_would_help_statistics_that_one_rating_moves_in_many_places():
+    """The comparison is not idle: spread over 400 sums, the Gaussian wins."""
+    assert vault.gaussian_is_better([1 / 400] * 400, 1.0, 1e-6)
+
+
+def test_a_delta_is_accepted_and_the_stronger_promise_is_certified(ratings):
+    v = Vault(ratings, 1.0, delta=1e-6, noise=NoiseSource.system())
+    v.window_sums(np.full(len(ratings), 3.0), 1.0, groups(ratings, np.random.default_rng(0)), epsilon=0.9)
+    assert v.certificate().delta == 0

@@ -26,7 +26,7 @@ from dpsr.errors import PrivacyError
 from dpsr.privacy.channel import Channel
 from dpsr.privacy.discrete import discrete_laplace, laplace_scale
 from dpsr.privacy.exact import float_up
-from dpsr.privacy.mechanisms import check_epsilon
+from dpsr.privacy.mechanisms import analytic_sigma, check_delta, check_epsilon
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.privatise import SEEDED, as_table, public_facts
 from dpsr.privacy.sampler import BITS, Sampler
@@ -63,10 +63,11 @@ class Group:
 class Vault:
     """Raw ratings and a budget. Ask; do not look."""
 
-    def __init__(self, ratings: RawRatings, epsilon: float, *, noise: NoiseSource) -> None:
+    def __init__(self, ratings: RawRatings, epsilon: float, *, noise: NoiseSource, delta: float | None = None) -> None:
         self.mask: Mask = ratings.mask
         self.scale: Scale = ratings.scale
         self.epsilon = check_epsilon(epsilon)
+        self.delta = None if delta is None else check_delta(delta)
         self._levels = ratings.levels
         self._noise = noise
         self._parts: list[Part] = []
@@ -167,3 +168,13 @@ class Vault:
                 "Nothing was drawn. Ask for less."
             )
         self._parts.append(part)
+
+
+def gaussian_is_better(weights: Sequence[float], epsilon: float, delta: float) -> bool:
+    """Whether (epsilon, delta) Gaussian noise on sums would have less variance than pure epsilon Laplace noise.
+
+    One rating moves one sum of each group, by its weight: sensitivity sum(w) in L1 and sqrt(sum(w^2)) in L2. With the
+    smallest Gaussian deviation (Balle and Wang) the variances are 2 (L1 / epsilon)^2 and (L2 sigma(epsilon, delta))^2.
+    """
+    w = np.asarray(weights, dtype=np.float64)
+    return bool(analytic_sigma(epsilon, delta) ** 2 * (w @ w) < 2 * (w.sum() / epsilon) ** 2)
