@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: docs demo test check bench reproduce venv clean
+.PHONY: docs demo test check bench reproduce frontier venv clean
 
 venv: $(STAMP)
 
@@ -30,8 +30,13 @@ bench: $(STAMP)  ## ratios within one run; never a test
 reproduce: $(STAMP)  ## the paper's experiment: tables, figures, tests
 	$(BIN)/dpsr reproduce --out reproduction
 
+DATA ?= ../shared/data
+
+frontier: $(STAMP)  ## accuracy against epsilon on real rating sets in $(DATA)
+	$(BIN)/dpsr frontier --data $(DATA) --out frontier
+
 clean:
-	rm -rf .venv build dist demo-release reproduction
+	rm -rf .venv build dist demo-release reproduction frontier
 
 docs: $(STAMP)  ## regenerate the command reference
 	$(BIN)/python -m dpsr.cli.reference > docs/cli.md

@@ -1,7 +1,8 @@
 """Every benchmark, one after the other."""
 
-from benchmarks import sampler, stages
+from benchmarks import fit, sampler, stages
 
 if __name__ == "__main__":
     sampler.main()
+    fit.main()
     stages.main(["--quick"])

@@ -20,8 +20,8 @@ def mask_of(dense):
     return mask_of_cells(np.flatnonzero(dense.ravel()), *ids)
 
 
-def pattern_of(mask):
-    return Pattern.from_rows(mask.indptr, mask.items, mask.n_items)
+def embed(mask, rank):
+    return mask_embeddings(mask, Pattern.from_rows(mask.indptr, mask.items, mask.n_items), rank)
 
 
 def communities(seed=0, m=60, n=45, groups=4, inside=0.5, outside=0.06):
@@ -51,7 +51,8 @@ def test_embeddings_span_the_singular_vectors_after_the_first_of_the_regularised
     mask = mask_of(dense)
     N, left, right = normalised(dense)
     U, _, Vt = np.linalg.svd(N, full_matrices=False)
-    P, Q = mask_embeddings(mask, pattern_of(mask), 3)
+    embeddings = embed(mask, 3)
+    P, Q = embeddings.users, embeddings.items
     assert P.shape == (60, 3)
     assert Q.shape == (45, 3)
     assert overlap(P / left[:, None], U[:, 1:4]).min() > 0.999
@@ -63,12 +64,22 @@ def test_embeddings_are_singular_vectors_divided_by_the_root_of_the_regularised_
     dense = communities(1)
     mask = mask_of(dense)
     N, left, right = normalised(dense)
-    P, Q = mask_embeddings(mask, pattern_of(mask), 3)
+    embeddings = embed(mask, 3)
+    P, Q = embeddings.users, embeddings.items
     U, V = P / left[:, None], Q / right[:, None]
     np.testing.assert_allclose(U.T @ U, np.eye(3), atol=1e-6)
     np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-6)
     S = np.linalg.svd(N, compute_uv=False)[1:4]
     np.testing.assert_allclose(U.T @ N @ V, np.diag(S), atol=0.01)
+
+
+def test_the_affinity_is_the_best_low_rank_picture_of_the_mask_undone_from_its_normalisation():
+    dense = communities(1)
+    N, left, right = normalised(dense)
+    U, S, Vt = np.linalg.svd(N, full_matrices=False)
+    wanted = (U[:, :4] * S[:4]) @ Vt[:4] / left[:, None] / right
+    affinity = embed(mask_of(dense), 3).affinity
+    np.testing.assert_allclose(affinity.users @ affinity.items.T, wanted, atol=0.02 * np.abs(wanted).max())
 
 
 def island():
@@ -86,7 +97,7 @@ def test_an_island_of_two_users_does_not_get_a_leading_vector_of_its_own():
     alone = np.linalg.svd(without[60:], compute_uv=False).max()
     assert alone > 0.999, "without the regularisation the island is one of the two leading vectors"
     _, left, _ = normalised(dense)
-    P, _ = mask_embeddings(mask, pattern_of(mask), 3)
+    P = embed(mask, 3).users
     assert np.linalg.svd((P / left[:, None])[60:], compute_uv=False).max() < 0.3
 
 
@@ -107,14 +118,16 @@ def plain_by_hand(dense):
     partners = [
         np.mean([np.log(1 + popularity[j]) for j in np.flatnonzero(row)]) if row.any() else 0.0 for row in dense
     ]
-    return np.column_stack([np.ones(len(dense)), log_count, square, standardised_by_hand(partners, counts)])
+    again = (standardised_by_hand(column, counts) for column in (log_count, partners))
+    log_count, partners = again  # the logarithm was cut before it was squared, and is standardised with the others
+    return np.column_stack([np.ones(len(dense)), log_count, square, partners])
 
 
 def test_count_features_are_those_of_a_plain_loop_on_both_sides():
     dense = communities(3)
     dense[4], dense[:, 7] = 1, 1  # an outlier on either side
     mask = mask_of(dense)
-    x, z = public_features(mask, pattern_of(mask), 2)
+    x, z = public_features(mask, embed(mask, 2))
     np.testing.assert_allclose(x[:, :4], plain_by_hand(dense), atol=1e-9)
     np.testing.assert_allclose(z[:, :4], plain_by_hand(dense.T), atol=1e-9)
 
@@ -178,9 +191,9 @@ def test_the_smallest_masks_have_finite_features(dense):
 
 def test_a_mask_of_two_users_has_no_embedding():
     mask = mask_of(np.ones((2, 40), dtype=int))
-    P, Q = mask_embeddings(mask, pattern_of(mask), 8)
-    assert P.shape == (2, 0)
-    assert Q.shape == (40, 0)
+    embeddings = embed(mask, 8)
+    assert embeddings.users.shape == (2, 0)
+    assert embeddings.items.shape == (40, 0)
 
 
 def test_features_depend_on_who_rated_what_and_on_nothing_else_in_the_mask():

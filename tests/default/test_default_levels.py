@@ -1,4 +1,4 @@
-"""The family of level distributions: the mean is the mean, the score is (y - m) / V, and the spread is what was asked."""
+"""Distributions of levels: the mean is the mean, the score is (y - m) / V, the spread is what was asked for."""
 
 import numpy as np
 import pytest

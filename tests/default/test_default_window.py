@@ -100,6 +100,19 @@ def test_the_chosen_window_is_as_good_as_brute_force_finds(n, epsilon):
     assert loss_by_hand(family, point, epsilon, counts, 0.02, chosen) <= 1.02 * best
 
 
+@pytest.mark.parametrize("n", [5, 101])
+def test_of_the_widths_it_tries_the_best_is_taken(n):
+    """Exactly, at every epsilon: a wrong factor at the noise would shift the choice somewhere."""
+    family, point, counts = family_of(n), 33, np.r_[0, 1, 2, 5, 9, 20, 40, 77, 150]
+    tried = np.minimum(np.geomspace(0.75, 4.5, 10) * np.sqrt(family.variance[point]), 2.0)
+    chosen = set()
+    for epsilon in np.geomspace(0.02, 20, 25):
+        best = min(tried, key=lambda c, e=epsilon: loss_by_hand(family, point, e, counts, 0.03, c))
+        assert choose_window(family, point, epsilon, counts, 0.03) == pytest.approx(best)
+        chosen.add(float(best))
+    assert len(chosen) > 2
+
+
 def test_the_window_is_narrower_the_smaller_epsilon():
     family, counts = family_of(101), np.geomspace(1, 300, 25)
     widths = [choose_window(family, 36, e, counts, 0.02) for e in (0.01, 0.1, 0.5, 2.0, 10.0, 100.0)]

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import typer
 
-from dpsr.cli import demo, plan, release, reproduce
+from dpsr.cli import demo, frontier, plan, release, reproduce
 from dpsr.cli.terminal import out
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command("release", epilog=release.EXAMPLE)(release.release)
 app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
+app.command("frontier", epilog=frontier.EXAMPLE)(frontier.frontier)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 
 

@@ -17,6 +17,7 @@ from dpsr.complete.side import Entries, Partner, Prior, update_side
 from dpsr.complete.symbols import Symbols
 from dpsr.design import Design
 from dpsr.design.priors import COEFFICIENT, FACTORS, SLOPES
+from dpsr.linalg import LowRankPlusSparse, truncated_svd
 from dpsr.types.effects import Effects, Message
 from dpsr.types.levels import LevelFamily
 
@@ -82,6 +83,24 @@ class Slopes:
         mean = np.zeros((self.design.mask.n_users, self.c.shape[1] + self.k))
         mean[:, :1] = self.user_prior.mean
         return mean
+
+    def find_factors(self, symbols: Symbols, family: LevelFamily) -> None:
+        """Start the factors where the noisy ratings point: leading directions of what the means leave unexplained.
+
+        The residuals, weighted and scaled by degree so that heavy rows do not drown the others, on the observed cells.
+        """
+        mask = self.design.mask
+        k = min(self.k, min(mask.shape))
+        z, w = symbols.read(family, self.fitted, self.residual)
+        left, right = (
+            1 / np.sqrt(counts + mask.n_ratings / np.count_nonzero(counts))
+            for counts in (mask.user_counts, mask.item_counts)
+        )
+        values = w * (z - self.fitted) * np.repeat(left, mask.user_counts) * right[mask.items]
+        nothing = np.zeros((mask.n_users, 1)), np.zeros((mask.n_items, 1))
+        U, _, _ = truncated_svd(LowRankPlusSparse(*nothing, self.design.pattern, values), k, tol=1e-2)
+        size = np.sqrt(np.mean(U**2, axis=0))
+        self.f[:, :k] = np.clip(U / np.where(size > 0, size, 1.0), -3, 3)
 
     def sweep(self, symbols: Symbols, family: LevelFamily, messages: tuple[Message, Message]) -> float:
         """Items given users, then users given items; how far the means moved, in residual deviations."""

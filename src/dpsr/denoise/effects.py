@@ -28,8 +28,11 @@ from dpsr.types.effects import Effects, Message
 
 Floats = npt.NDArray[np.float64]
 
-_PSEUDO = 30.0
+_PSEUDO = 10.0
 """Pseudo-observations behind each prior variance: they decide where a side has hardly any rows."""
+
+_DOUBTED = 0.1
+"""A side's own effect is believed to be a tenth of the typical until it shows; typical sides show at once."""
 
 _COEFFICIENTS = 10.0
 """The same for the ridge of a group of W."""
@@ -59,7 +62,7 @@ def learn_effects(design: Design, sums: NoisySums, ridge: Floats, variance: floa
     problem = _Problem(design, sums)
     effects = start
     for last in range(1, _ROUNDS + 1):
-        effects = problem.solve(effects, ridge, t, enough=_EXACT if last == _ROUNDS else _ENOUGH)
+        effects = problem.solve(effects, ridge, _DOUBTED * t, enough=_EXACT if last == _ROUNDS else _ENOUGH)
     return effects
 
 

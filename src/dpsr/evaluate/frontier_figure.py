@@ -25,13 +25,11 @@ LINES = {
 """Colour, marker and width; distinguishable with any kind of colour vision (Okabe and Ito)."""
 
 LEVELS = {CONSTANT: "--", "bias": "-.", "als": ":"}
-ROOM_ABOVE = 1.6
-"""The axis ends at so many times the constant's height above the best error; what lies beyond is cut and said so."""
 
 
 def draw(averages: Averages, name: str, epsilons: Sequence[float]) -> Figure:
     """The picture of one set."""
-    figure = Figure(figsize=(9, 5.4))
+    figure = Figure(figsize=(9, 6))
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     heights = [height for method in LINES for height in _line(axes, averages, name, method, epsilons)]
@@ -42,14 +40,13 @@ def draw(averages: Averages, name: str, epsilons: Sequence[float]) -> Figure:
     axes.minorticks_off()
     axes.set_xlabel("ε per rating (smaller is more private)")
     axes.set_ylabel("RMSE on held-out ratings")
-    axes.set_title(f"{name}: privacy and accuracy (not private: seeded, raw test ratings)", fontsize=11)
+    axes.set_title(f"{name}: privacy and accuracy (not private: seeded, raw test ratings)", fontsize=11, loc="left")
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     _limit(axes, heights)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    figure.legend(*axes.get_legend_handles_labels(), loc="center left", bbox_to_anchor=(0.715, 0.5), frameon=False,
-                  fontsize=9)  # fmt: skip
-    figure.subplots_adjust(left=0.075, right=0.71, bottom=0.11, top=0.93)
+    figure.legend(*axes.get_legend_handles_labels(), loc="lower center", ncols=3, frameon=False, fontsize=9)
+    figure.subplots_adjust(left=0.08, right=0.98, bottom=0.22, top=0.93)
     return figure
 
 
@@ -84,6 +81,8 @@ def _targets(axes: Any, targets: Targets, epsilons: Sequence[float]) -> None:
 
 
 def _limit(axes: Any, heights: list[float]) -> None:
-    low, high = min(heights), max(heights)
-    span = high - low
-    axes.set_ylim(low - 0.06 * span, high + 0.06 * span)
+    """A little room below and above, also where there is one height or none."""
+    if heights:
+        low, high = min(heights), max(heights)
+        room = 0.06 * (high - low) or 0.1
+        axes.set_ylim(low - room, high + room)

@@ -72,7 +72,7 @@ def _method_rows(averages: Averages, name: str, epsilons: Sequence[float], numbe
     rows: list[Row] = []
     for method in SHOWN:
         cells = [_mean(averages, name, method, epsilon, number, digits) for epsilon in epsilons]
-        if any(cells):
+        if any(cells):  # a method that predicts no rating has no row of errors
             rows.append((METHODS[method].title, *cells))
     return rows
 
@@ -128,7 +128,8 @@ def ranking_table(averages: Averages, name: str, epsilons: Sequence[float]) -> T
     for number, title in (("precision", "P@10"), ("ndcg", "NDCG@10")):
         found = _method_rows(averages, name, epsilons, number, digits=4)
         rows += [(f"{title}: {row[0]}", *row[1:]) for row in found]
-    return Table(f"ranking_{name}", f"{name}: ranking", _header(epsilons), tuple(rows))
+    title = f"{name}: ranking (dpsr weighs in who meets what, from the mask; the others order by predicted rating)"
+    return Table(f"ranking_{name}", title, _header(epsilons), tuple(rows))
 
 
 def plan_table(
@@ -144,7 +145,8 @@ def plan_table(
             shares = [errors[name, OURS, epsilon, p.seed] / errors[name, CONSTANT, None, p.seed] for p in mine]
             measured = float(np.mean(shares))
             off = 100 * (planned / measured - 1)
-            rows.append((name, f"{epsilon:g}", planned, measured, f"{off:+.1f}", verdict(abs(off) <= PLAN_WITHIN)))
+            shown = (f"{planned:.4f}", f"{measured:.4f}", f"{off:+.1f}", verdict(abs(off) <= PLAN_WITHIN))
+            rows.append((name, f"{epsilon:g}", *shown))
     header = ("set", "ε", "planned share", "measured share", "off by %", f"within {PLAN_WITHIN:g} %")
     return Table("plan", "Plan: RMSE over the constant's RMSE", header, tuple(rows))
 

@@ -145,5 +145,7 @@ def learn_slopes(state: Slopes, symbols: Symbols, usage: Usage, y: Floats, messa
     for sweep in range(_SWEEPS):
         if sweep % 2 == 0:
             family = _family(usage, y, state.residual, state.fitted)
+        if sweep == 0:
+            state.find_factors(symbols, family)
         if state.sweep(symbols, family, messages) < _SETTLED:
             break

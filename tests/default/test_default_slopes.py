@@ -1,0 +1,167 @@
+"""Stage 3 of the default: it starts where the sums ended, finds factors where there are any, and never runs away."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dpsr import DPSR, Ratings, Scale
+from dpsr.complete.slopes import Slopes
+from dpsr.complete.symbols import Symbols
+from dpsr.data.assemble import mask_of_cells
+from dpsr.design import Design
+from dpsr.design.priors import ridge
+from dpsr.evaluate.baselines import Bias
+from dpsr.types.effects import Effects, Message
+from dpsr.types.levels import with_variance
+
+Y = np.linspace(-1, 1, 41)
+
+
+def design_of(m, n, density, seed):
+    cells = np.flatnonzero(np.random.default_rng(seed).random(m * n) < density)
+    ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (m, n))
+    return Design.of(mask_of_cells(cells, *ids))
+
+
+def effects_of(design, rng=None):
+    (m, n), q, d = design.mask.shape, design.z.shape[1], design.x.shape[1]
+    w, i, u = (np.zeros((q, d)), np.zeros(n), np.zeros(m)) if rng is None else (
+        0.02 * rng.normal(size=(q, d)), 0.1 * rng.normal(size=n), 0.1 * rng.normal(size=m)
+    )  # fmt: skip
+    return Effects(w, i, u, ridge(0.1, 1e-4), 0.012, 0.012, np.full(n, 0.01), np.full(m, 0.01))
+
+
+def test_before_the_first_sweep_the_model_is_what_the_sums_said():
+    design = design_of(30, 20, 0.3, 0)
+    effects = effects_of(design, np.random.default_rng(1))
+    state = Slopes(design, effects, ridge(0.1, 1e-4), mean=0.17, variance=0.1, k=4)
+    mask = design.mask
+    for e in range(0, mask.n_ratings, 7):
+        u, j = mask.users[e], mask.items[e]
+        said = 0.17 + design.z[j] @ effects.weights @ design.x[u] + effects.item[j] + effects.user[u]
+        assert state.fitted[e] == pytest.approx(said)
+        assert state.left[u] @ state.right[j] == pytest.approx(said)
+
+
+def low_rank(seed, m=150, n=100, density=0.35, rank=2):
+    """Factors and nothing else, missing at random: the mask says nothing, biases say nothing."""
+    design = design_of(m, n, density, seed)
+    rng = np.random.default_rng(seed + 1)
+    p, q = rng.normal(size=(m, rank)), rng.normal(size=(n, rank))
+    eta = np.clip(0.22 * p @ q.T, -0.95, 0.95)
+    mask = design.mask
+    clear = eta[mask.users, mask.items] + rng.normal(0, 0.08, mask.n_ratings)
+    levels = np.clip(np.rint((clear + 1) / 2 * (len(Y) - 1)), 0, len(Y) - 1).astype(np.int64)
+    return design, eta, levels
+
+
+def silent(design):
+    m, n = design.mask.shape
+    return Message(np.zeros(n), np.full(n, 1e12)), Message(np.zeros(m), np.full(m, 1e12))
+
+
+def test_factors_take_over_where_the_mask_says_nothing():
+    """Symbols without noise: unseen cells are predicted to a third of what no factors leave, and the noise is found."""
+    design, eta, levels = low_rank(2)
+    variance = float(Y[levels].var())
+    symbols = Symbols(np.zeros(len(levels), dtype=np.int64), levels, (np.eye(len(Y)),))
+    state = Slopes(
+        design, effects_of(design), ridge(variance, 1e-4), mean=float(Y[levels].mean()), variance=variance, k=4
+    )
+    plain = state.left @ state.right.T
+    moves = []
+    for _ in range(8):
+        family = with_variance(Y, np.zeros(len(Y)), state.residual, state.fitted[::20])
+        moves.append(state.sweep(symbols, family, silent(design)))
+    unseen = ~design.incidence.toarray().astype(bool)
+    before, after = (np.sqrt(np.mean((table - eta)[unseen] ** 2)) for table in (plain, state.left @ state.right.T))
+    assert after < before / 3
+    assert moves[-1] < 0.2 * max(moves)
+    assert state.residual <= 0.2 * variance, "most of the variance is known to be explained"
+    assert state.residual >= 0.1 * variance - 1e-12
+
+
+def test_a_sweep_adds_to_what_the_sums_said_and_does_not_count_it_twice():
+    """Effects and shared weights known only half from the sums: the other half comes from the ratings."""
+    design = design_of(80, 60, 0.4, 7)
+    rng = np.random.default_rng(8)
+    truth = effects_of(design, rng)
+    eta = (0.25 + design.z @ truth.weights @ design.x.T + truth.item[:, None] + truth.user).T
+    clear = eta[design.mask.users, design.mask.items]
+    levels = np.rint((clear + rng.normal(0, 0.1, len(clear)) + 1) / 2 * 40).clip(0, 40).astype(np.int64)
+    symbols = Symbols(np.zeros(len(levels), dtype=np.int64), levels, (np.eye(len(Y)),))
+    half = replace(truth, item=truth.item / 2, user=truth.user / 2, weights=truth.weights / 2)
+    variance = float(Y[levels].var())
+    state = Slopes(design, half, ridge(variance, 1e-4), mean=0.25, variance=variance, k=0)
+    before = np.std(state.left @ state.right.T - eta)
+    for _ in range(4):
+        family = with_variance(Y, np.zeros(len(Y)), state.residual, state.fitted[::20])
+        moved = state.sweep(symbols, family, silent(design))
+    off = state.left @ state.right.T - eta
+    assert np.std(off) < 0.4 * before
+    assert abs(off.mean()) < 0.02
+    assert moved < 0.1
+    assert state.residual == pytest.approx(0.1**2, rel=0.5)
+
+
+def test_without_factors_in_the_data_none_are_invented():
+    """Pure noise around one mean: the model stays within a few per cent of a deviation of it."""
+    design, _, levels = low_rank(3)
+    levels = np.random.default_rng(4).permutation(levels)
+    variance = float(Y[levels].var())
+    symbols = Symbols(np.zeros(len(levels), dtype=np.int64), levels, (np.eye(len(Y)),))
+    state = Slopes(
+        design, effects_of(design), ridge(variance, 1e-4), mean=float(Y[levels].mean()), variance=variance, k=4
+    )
+    for _ in range(5):
+        family = with_variance(Y, np.zeros(len(Y)), state.residual, state.fitted[::20])
+        state.sweep(symbols, family, silent(design))
+    off = state.left @ state.right.T - Y[levels].mean()
+    assert np.sqrt(np.mean(off**2)) < 0.3 * np.sqrt(variance)
+    assert state.residual > 0.8 * variance
+
+
+def test_at_a_generous_epsilon_the_whole_pipeline_beats_the_raw_bias_model_on_low_rank_ratings():
+    design, _, levels = low_rank(5)
+    ratings = Ratings(design.mask, levels.astype(np.uint16), Scale(0, 40))
+    train, test = ratings.split(0.2, seed=0)
+    model = DPSR(20, random_state=0).fit(train).model_
+    bias = Bias().fit(train.mask, train.values, train.scale)
+    ours, theirs = (
+        np.sqrt(np.mean((one.predict(test.mask.users, test.mask.items) - test.values) ** 2)) for one in (model, bias)
+    )
+    assert ours < 0.7 * theirs
+
+
+SHAPES = {
+    "2 x 2": (2, 2, 3, Scale(1, 5)),
+    "tiny": (5, 4, 9, Scale(1, 5)),
+    "dense": (20, 15, 300, Scale(1, 5)),
+    "extremely sparse": (150, 120, 160, Scale(1, 5)),
+    "two levels": (25, 20, 150, Scale(0, 1)),
+    "three rows": (3, 150, 200, Scale(1, 10)),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("values", ["random", "all the top mark", "two camps"])
+def test_nothing_diverges_on_any_mask_at_any_epsilon(shape, values):
+    m, n, N, scale = SHAPES[shape]
+    rng = np.random.default_rng(6)
+    cells = np.sort(rng.choice(m * n, N, replace=False))
+    top = scale.n_levels - 1
+    levels = {
+        "random": rng.integers(0, top + 1, N),
+        "all the top mark": np.full(N, top),
+        "two camps": np.where((cells // n + cells % n) % 2, 0, top),
+    }[values]
+    ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (m, n))
+    ratings = Ratings(mask_of_cells(cells, *ids), levels.astype(np.uint16), scale)
+    for epsilon in (0.01, 0.1, 1, 5, 20):
+        model = DPSR(epsilon, random_state=0).fit(ratings).model_
+        table = model.user_factors @ model.item_factors.T
+        assert np.isfinite(table).all()
+        assert np.abs(table - scale.midpoint).max() < 3 * scale.width
+        assert 0 < model.residual_variance <= scale.width**2
