@@ -1,4 +1,4 @@
-"""The default fit against implicit's ALS on one million synthetic ratings, same threads, same process; and its memory."""
+"""The default fit against implicit's ALS on one million synthetic ratings, same threads and process; its memory."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ def main() -> None:
 
     peer()
     theirs = best_of(3, peer)
-    print(
-        f"\nDefault fit, {len(ratings):,} synthetic ratings, {mask.n_users:,} x {mask.n_items:,}, {get_num_threads()} threads"
-    )
+    print(f"\nDefault fit, {len(ratings):,} synthetic ratings, {mask.shape}, {get_num_threads()} threads")
     print(f"{'implicit ALS, 16 factors, 15 iterations (not private)':62}{theirs:7.2f} s")
     for epsilon in EPSILONS:
         ours = best_of(2, lambda e=epsilon: DPSR(e, random_state=0).fit(ratings))  # type: ignore[misc]

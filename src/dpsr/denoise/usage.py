@@ -44,13 +44,13 @@ def scale_usage(y: Floats, bins: npt.NDArray[np.int64], counts: Floats, noise_va
     centre = np.bincount(bins, y) / np.bincount(bins)
     mean, mean_noise = _mean(centre, counts, noise_variance, n_ratings)
     variance = _variance(centre - mean, counts, noise_variance, n_ratings, most=1 - mean**2)
-    gauss = np.exp(-((y - mean) ** 2) / (2 * variance))
+    gauss = np.exp(-((y - mean) ** 2) / (2 * variance)) + 1e-9  # no level is impossible
     gauss /= gauss.sum()
     expected = np.bincount(bins, gauss) * n_ratings
     prior = (0.7 * expected + 0.02 * n_ratings) ** 2 + 1
     shrunk = (counts * prior + expected * noise_variance) / (prior + noise_variance)
     shrunk = np.maximum(shrunk, 0.02 * expected + 1e-3 * n_ratings / len(expected))
-    base = gauss * (shrunk / np.maximum(expected, 1e-9))[bins]
+    base = gauss * (shrunk / expected)[bins]
     base /= base.sum()
     mean = float(base @ y)
     return Usage(np.log(base), mean, mean_noise, float(base @ (y - mean) ** 2))

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.complete.slopes import Slopes
 from dpsr.complete.symbols import Symbols
 from dpsr.data import Ratings
 from dpsr.denoise.effects import NoisySums
@@ -88,6 +89,13 @@ def plain_scales(counts: npt.NDArray[np.int64]) -> Floats:
     return 1 / np.sqrt(np.maximum(counts, 1.0))
 
 
+class SlopesAlone(Slopes):
+    """Stage 3 with no factor to start."""
+
+    def find_factors(self, symbols: Symbols, family: LevelFamily) -> None:
+        """There are none."""
+
+
 def _counts_only() -> SimpleNamespace:
     real = vars(default)["Design"]
     return SimpleNamespace(of=lambda mask: real.of(mask, rank=0))
@@ -110,7 +118,7 @@ VARIANTS: Mapping[str, Callable[[], dict[tuple[str, str], Any]]] = {
     "without window": lambda: {(PIPELINE, "ask_sums"): whole_sums},
     "without mask embeddings": lambda: {(PIPELINE, "Design"): _counts_only()},
     "without degree regularisation": lambda: {(EMBEDDINGS, "_scales"): plain_scales},
-    "without factors": lambda: {(PIPELINE, "N_FACTORS"): 0},
+    "without factors": lambda: {(PIPELINE, "N_FACTORS"): 0, (PIPELINE, "Slopes"): SlopesAlone},
     "one channel for all ratings": lambda: {(PIPELINE, "ask_ratings"): one_channel},
     "sums only": lambda: {(PIPELINE, "split"): _all_for_sums},
     "ratings only": lambda: {(PIPELINE, "split"): _all_for_ratings, (PIPELINE, "ask_sums"): no_sums},

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
+from math import nextafter
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +54,8 @@ class Components:
     item_slopes: float = 0.05
 
     def __post_init__(self) -> None:
-        if min(astuple(self)) < 0 or abs(sum(astuple(self)) - 1) > 1e-6 or self.residual <= 0:
+        shares = astuple(self)
+        if not (min(shares) >= 0 and abs(sum(shares) - 1) <= 1e-6 and self.residual > 0):
             names = ", ".join(field.name for field in fields(self))
             raise PrivacyError(f"shares of variance ({names}) are not negative and add up to one, found {self}.")
 
@@ -91,14 +93,14 @@ def split(mask: Mask, scale: Scale, epsilon: float, components: Components | Non
     """
     asked, parts = check_epsilon(epsilon), components or Components()
     histogram = float(np.clip(400 / max(mask.n_ratings, 1), 0.02 * min(asked, 1.0), 0.5 * asked))
-    rest = asked - histogram
+    rest = nextafter(asked - histogram, 0.0)  # parts are floats and must not add up to more than was asked
     best, chosen = np.inf, (rest, 0.5)
     for sums in (*(s for s in _SUMS if s < rest - 0.2), rest):
         rho = explained_share(scale, rest - sums)
         error, weight = min((_error(mask, sums, rho, w, parts), float(w)) for w in _WEIGHTS)
         if error < best - 1e-4:
             best, chosen = error, (sums, weight)
-    return Split(histogram, chosen[0], rest - chosen[0], chosen[1])
+    return Split(histogram, chosen[0], max(nextafter(rest - chosen[0], -1.0), 0.0), chosen[1])
 
 
 def forecast(mask: Mask, scale: Scale, epsilon: float, components: Components | None = None) -> Forecast:

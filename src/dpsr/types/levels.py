@@ -54,7 +54,7 @@ class LevelFamily:
 def tabulate(y: Floats, log_base: Floats, curvature: float) -> LevelFamily:
     """The family with base measure exp(log_base) and the given curvature; t1(m) by bisection."""
     means = np.linspace(-1 + _EDGE, 1 - _EDGE, GRID)
-    bound = 20.0 / (y[1] - y[0]) + 4 * abs(curvature) + 20
+    bound = (20.0 + np.ptp(log_base)) / (y[1] - y[0]) + 4 * abs(curvature) + 20
     low, high = np.full(GRID, -bound), np.full(GRID, bound)
     for _ in range(50):
         middle = (low + high) / 2
