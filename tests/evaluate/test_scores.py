@@ -165,3 +165,13 @@ def test_different_vocabularies_are_refused_with_advice(parts, model):
 def test_scores_say_that_they_are_not_private(parts, model):
     assert score(model, *parts).private is False
     assert "NOT PRIVATE" in (Scores.__doc__ or "")
+
+
+def test_the_top_of_a_list_is_that_of_a_full_stable_sort_ties_and_all():
+    rng = np.random.default_rng(0)
+    for values in (3, 50, 10**6):
+        scores = rng.integers(0, values, (40, 60)).astype(float)
+        scores[rng.random(scores.shape) < 0.3] = -np.inf
+        for k in (1, 10, 60, 99):
+            expected = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+            np.testing.assert_array_equal(ranking.top_items(scores, k), expected)

@@ -21,10 +21,12 @@ def frontier(
     ),
     seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 3,
     epsilons: Annotated[str, typer.Option(help="Budgets, separated by commas.")] = "0.1,0.5,1,2,3,5,10",
+    ideas: Annotated[bool, typer.Option("--ablation", help="Leave out one idea at a time instead.")] = False,
 ) -> None:
     """Measure every method on real ratings at every epsilon, with the targets beside. NOT PRIVATE."""
     from dpsr.evaluate.frontier import frontier as run
     from dpsr.evaluate.frontier import parse_epsilons
+    from dpsr.evaluate.frontier_ablation import ablation
 
     budgets = parse_epsilons(epsilons)
     columns = (TextColumn("{task.description:50}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -34,7 +36,9 @@ def frontier(
         def report(done: int, total: int, what: str) -> None:
             bar.update(task, completed=done, total=total, description=what)
 
-        result = run(data, out_dir, seeds=range(seeds), epsilons=budgets, progress=report)
-    text = result.report.read_text("utf-8")
+        measure = ablation if ideas else run
+        result = measure(data, out_dir, seeds=range(seeds), epsilons=budgets, progress=report)
+    report_file = result.files[0]
+    text = report_file.read_text("utf-8")
     out.print(Markdown(text) if out.is_terminal else text, markup=False, soft_wrap=not out.is_terminal)
-    out.print(f"{len(result.files)} tables and figures in [bold]{out_dir}[/bold]; {result.report.name} is above.")
+    out.print(f"{len(result.files)} tables and figures in [bold]{out_dir}[/bold]; {report_file.name} is above.")

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.evaluate.metrics import discounts
-from dpsr.types import Mask
+from dpsr.types import Mask, Model
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -84,10 +84,24 @@ def _rank_block(
     allowed = ~_seen(train, users) if candidates == "all" else _seen(test, users)
     gain = np.where(allowed, gain, 0)
     scores = np.where(allowed, _score_block(predictor, users, test.n_items), -np.inf)
-    top = np.argsort(-scores, axis=1, kind="stable")[:, :k]  # stable: equal scores keep the order of item codes
+    top = top_items(scores, k)
     listed = np.take_along_axis(allowed, top, axis=1)
     best = -np.sort(-gain, axis=1)[:, :k]
     return RankedGains(np.take_along_axis(gain, top, axis=1) * listed, best, *_chance(gain, allowed, best, k))
+
+
+def top_items(scores: Floats, k: int) -> Codes:
+    """The k best columns of every row, best first; equal scores keep the order of item codes.
+
+    The k-th best score is found by partition; what lies above it is in, and of its equals the first ones.
+    """
+    k = min(k, scores.shape[1])
+    limit = -np.partition(-scores, k - 1, axis=1)[:, k - 1 : k]
+    above, equal = scores > limit, scores == limit
+    chosen = above | (equal & (np.cumsum(equal, axis=1) <= k - above.sum(axis=1, keepdims=True)))
+    columns = np.nonzero(chosen)[1].reshape(len(scores), k)
+    order = np.argsort(-np.take_along_axis(scores, columns, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1)
 
 
 def _chance(gain: Floats, allowed: npt.NDArray[np.bool_], best: Floats, k: int) -> tuple[Floats, Floats]:
@@ -108,6 +122,8 @@ def _blocks(users: Codes, n_items: int) -> Iterator[Codes]:
 
 
 def _score_block(predictor: Predictor | Predict, users: Codes, n_items: int) -> Floats:
+    if isinstance(predictor, Model):
+        return predictor.scores_of(users)
     if isinstance(predictor, Predictor):
         return np.stack([predictor.scores(int(user)) for user in users])
     items = np.tile(np.arange(n_items), len(users))

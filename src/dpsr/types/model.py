@@ -83,6 +83,11 @@ class Model:
         reach = self.affinity.users[user] if user >= 0 else self.affinity.users.mean(axis=0)
         return self.liked(predicted, reach)
 
+    def scores_of(self, users: Codes) -> Floats:
+        """`scores` of a block of known users, one row each."""
+        predicted = self.user_factors[users] @ self.item_factors.T
+        return predicted if self.affinity is None else self.liked(predicted, self.affinity.users[users])
+
     def liked(self, predicted: Floats, reach: Floats) -> Floats:
         """Expected liked encounters, P(meets) P(likes), up to a factor: for somebody of affinity `reach`.
 
@@ -92,7 +97,7 @@ class Model:
         if self.affinity is None:
             return predicted
         likes = ndtr((predicted - self.overall) / np.sqrt(max(self.residual_variance, 1e-12)))
-        return np.maximum(self.affinity.items @ reach, _HARDLY) * likes
+        return np.maximum(reach @ self.affinity.items.T, _HARDLY) * likes
 
     @cached_property
     def _cells(self) -> npt.NDArray[np.int64]:
