@@ -16,6 +16,7 @@ import numpy.typing as npt
 from dpsr.complete.side import Entries, Partner, Prior, update_side
 from dpsr.complete.symbols import Symbols
 from dpsr.design import Design
+from dpsr.design.embeddings import degree_scales
 from dpsr.design.priors import COEFFICIENT, FACTORS, SLOPES
 from dpsr.linalg import LowRankPlusSparse, truncated_svd
 from dpsr.types.effects import Effects, Message
@@ -91,11 +92,10 @@ class Slopes:
         """
         mask = self.design.mask
         k = min(self.k, min(mask.shape))
+        if not k:
+            return
         z, w = symbols.read(family, self.fitted, self.residual)
-        left, right = (
-            1 / np.sqrt(counts + mask.n_ratings / np.count_nonzero(counts))
-            for counts in (mask.user_counts, mask.item_counts)
-        )
+        left, right = degree_scales(mask.user_counts), degree_scales(mask.item_counts)
         values = w * (z - self.fitted) * np.repeat(left, mask.user_counts) * right[mask.items]
         nothing = np.zeros((mask.n_users, 1)), np.zeros((mask.n_items, 1))
         U, _, _ = truncated_svd(LowRankPlusSparse(*nothing, self.design.pattern, values), k, tol=1e-2)

@@ -43,7 +43,7 @@ class Embeddings:
 def mask_embeddings(mask: Mask, pattern: Pattern, rank: int) -> Embeddings:
     """Embeddings with at most `rank` columns; none where the mask is too small to have any."""
     rank = max(0, min(rank, min(mask.shape) - 2))
-    left, right = _scales(mask.user_counts), _scales(mask.item_counts)
+    left, right = degree_scales(mask.user_counts), degree_scales(mask.item_counts)
     values = np.repeat(left, mask.user_counts) * right[mask.items]
     N = LowRankPlusSparse(np.zeros((mask.n_users, 1)), np.zeros((mask.n_items, 1)), pattern, values)
     U, s, Vt = truncated_svd(N, rank + 1, tol=_TOLERANCE)
@@ -51,6 +51,6 @@ def mask_embeddings(mask: Mask, pattern: Pattern, rank: int) -> Embeddings:
     return Embeddings(U[:, 1:] * left[:, None], Vt[1:].T * right[:, None], affinity)
 
 
-def _scales(counts: npt.NDArray[np.int64]) -> Floats:
+def degree_scales(counts: npt.NDArray[np.int64]) -> Floats:
     """1 / sqrt(count + average count)."""
     return 1 / np.sqrt(counts + max(counts.sum(), 1) / max(np.count_nonzero(counts), 1))

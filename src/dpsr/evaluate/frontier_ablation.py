@@ -117,7 +117,7 @@ VARIANTS: Mapping[str, Callable[[], dict[tuple[str, str], Any]]] = {
     "full": dict,
     "without window": lambda: {(PIPELINE, "ask_sums"): whole_sums},
     "without mask embeddings": lambda: {(PIPELINE, "Design"): _counts_only()},
-    "without degree regularisation": lambda: {(EMBEDDINGS, "_scales"): plain_scales},
+    "without degree regularisation": lambda: {(EMBEDDINGS, "degree_scales"): plain_scales},
     "without factors": lambda: {(PIPELINE, "N_FACTORS"): 0, (PIPELINE, "Slopes"): SlopesAlone},
     "one channel for all ratings": lambda: {(PIPELINE, "ask_ratings"): one_channel},
     "sums only": lambda: {(PIPELINE, "split"): _all_for_sums},
