@@ -165,3 +165,22 @@ def test_nothing_diverges_on_any_mask_at_any_epsilon(shape, values):
         assert np.isfinite(table).all()
         assert np.abs(table - scale.midpoint).max() < 3 * scale.width
         assert 0 < model.residual_variance <= scale.width**2
+
+
+def test_factors_start_along_what_the_means_leave_unexplained():
+    """Noiseless symbols of a rank-one matrix: the first factor is the truth, up to its sign and size."""
+    rng = np.random.default_rng(0)
+    m, n, scale = 120, 60, Scale(0, 100)
+    u, v = rng.normal(size=m), rng.normal(size=n)
+    cells = np.flatnonzero(rng.random(m * n) < 0.4)
+    values = np.clip(np.rint(65 + 8 * u[cells // n] * v[cells % n]), 0, 100)
+    ratings = Ratings.from_arrays(cells // n, cells % n, values, scale=scale)
+    design = Design.of(ratings.mask)
+    zeros = Effects(np.zeros((design.z.shape[1], design.x.shape[1])), np.zeros(n), np.zeros(m), np.ones(6), 0.1, 0.1,
+                    np.zeros(n), np.zeros(m))  # fmt: skip
+    state = Slopes(design, zeros, np.ones(6), mean=0.3, variance=0.1, k=2)
+    y = np.linspace(-1, 1, 101)
+    symbols = Symbols(np.zeros(len(ratings), dtype=np.int64), ratings.levels, (np.eye(101),))
+    state.find_factors(symbols, with_variance(y, np.zeros(101), 0.05, np.zeros(1)))
+    assert abs(np.corrcoef(state.f[:, 0], u)[0, 1]) > 0.95
+    assert state.f.std(axis=0) == pytest.approx(1, abs=0.2)

@@ -78,13 +78,6 @@ class Slopes:
             self._fitted = self.design.at_ratings(self.left, self.right)
         return self._fitted
 
-    @property
-    def user_mean(self) -> Floats:
-        """The prior mean of [c, f], one row per user: what features alone say."""
-        mean = np.zeros((self.design.mask.n_users, self.c.shape[1] + self.k))
-        mean[:, :1] = self.user_prior.mean
-        return mean
-
     def find_factors(self, symbols: Symbols, family: LevelFamily) -> None:
         """Start the factors where the noisy ratings point: leading directions of what the means leave unexplained.
 

@@ -1,7 +1,8 @@
 """What is believed before anything was asked: typical shares of the variance of ratings.
 
-They come from the literature's rule of thumb that user and item effects explain about a sixth of the variance each,
-not from any data set here. Evidence from the private answers moves all of them; they decide only where there is none.
+They are constants, the same for every data set, chosen while looking at one split of two public rating sets
+(`docs/method.md` says so beside the figures). Evidence from the private answers moves all of them; they decide only
+where there is none.
 """
 
 from __future__ import annotations
