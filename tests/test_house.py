@@ -25,11 +25,15 @@ KNOWS = {
     "denoise": {"types", "errors", "engine", "linalg", "design"},
     "complete": {"types", "errors", "engine", "linalg", "design"},
     "release": {"types", "errors", "engine", "linalg"},
-    "pipeline": {"types", "errors", "engine", "linalg", "design", "data", "privacy", "denoise", "complete", "release"},
-    "evaluate": {"types", "errors", "linalg", "data", "privacy", "denoise", "complete", "release", "pipeline"},
-    "audit": {"types", "errors", "data", "privacy", "release", "pipeline"},
     "report": {"types", "errors", "release"},
-}
+    "pipeline": {
+        "types", "errors", "engine", "linalg", "design", "data", "privacy", "denoise", "complete", "release", "report",
+    },
+    "audit": {"types", "errors", "data", "privacy", "release", "pipeline"},
+    "evaluate": {
+        "types", "errors", "linalg", "design", "data", "privacy", "denoise", "complete", "release", "pipeline", "audit",
+    },
+}  # fmt: skip
 
 
 def imports(path):

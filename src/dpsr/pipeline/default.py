@@ -26,6 +26,7 @@ from dpsr.linalg.compiled import one_blas_thread
 from dpsr.pipeline.assembly import assemble
 from dpsr.pipeline.estimator import PrivateRecommender
 from dpsr.pipeline.paper import PaperDPSR
+from dpsr.pipeline.progress import announce
 from dpsr.privacy import Group, Vault, optimal_channel
 from dpsr.privacy.budget import Components, Forecast, Split, forecast, split
 from dpsr.release import Release
@@ -74,10 +75,13 @@ class DPSR(PrivateRecommender):
         return self
 
     def _fit(self, vault: Vault) -> Release:
+        announce("Reading the public mask")
         self.split_ = shares = split(vault.mask, vault.scale, self.epsilon)
         design = Design.of(vault.mask)
         y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)
+        announce("Asking how the scale is used")
         usage = ask_usage(vault, y, shares.histogram)
+        announce("Asking for noisy sums of items and users")
         sums = ask_sums(vault, design, usage, y, shares)
         prior = ridge(usage.variance, usage.mean_variance)
         effects = learn_effects(design, sums, prior, usage.variance)
@@ -85,7 +89,9 @@ class DPSR(PrivateRecommender):
         state = Slopes(design, effects, prior, mean=usage.mean, variance=usage.variance, k=k)
         table = state.fitted
         if shares.ratings:
+            announce("Drawing noise for every rating")
             symbols = ask_ratings(vault, _family(usage, y, state.residual + state.doubt, table), table)
+            announce("Learning tastes from the noisy ratings")
             learn_slopes(state, symbols, usage, y, own_messages(design, sums, effects))
             table = symbols.expected(_family(usage, y, state.residual, state.fitted), state.fitted)
         model = assemble(vault.mask, vault.scale, state)

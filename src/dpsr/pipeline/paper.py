@@ -10,6 +10,7 @@ from dpsr.complete import alternate_projections
 from dpsr.denoise import blend_with_neighbours, item_neighbours
 from dpsr.errors import ParameterError
 from dpsr.pipeline.estimator import PrivateRecommender
+from dpsr.pipeline.progress import announce
 from dpsr.pipeline.tuning import CANDIDATES, Settings, tune
 from dpsr.privacy import AsPublished, Channel, calibrated_laplace, declared_private, privatise
 from dpsr.release import Release
@@ -59,6 +60,7 @@ class PaperDPSR(PrivateRecommender):
     def fit(self, ratings: RawRatings) -> Self:
         """All three stages. Only the first line sees a value."""
         self._check()
+        announce("Drawing noise for every rating")
         private = privatise(ratings, self._mechanism(ratings.scale), noise=self._noise())
         return self.reconstruct(private)
 
@@ -99,7 +101,9 @@ class PaperDPSR(PrivateRecommender):
 
 
 def _stages_two_and_three(private: PrivateRatings, settings: Settings) -> Model:
+    announce("Denoising by similar items")
     similar = item_neighbours(private, k=settings["n_neighbors"])
     smoothed = blend_with_neighbours(private, similar, beta=settings["beta"])
     cut = {name: settings[name] for name in ("rank", "lam", "n_iter", "period")}
+    announce("Completing the matrix")
     return alternate_projections(smoothed, **cut)

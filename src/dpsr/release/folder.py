@@ -18,6 +18,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +38,18 @@ MODEL_FORMAT = "dpsr-model-1"
 MANIFEST = "manifest.json"
 
 
-def write_release(release: Release, path: Path, *, overwrite: bool = False) -> Path:
-    """Write `release` as the folder `path`; an existing folder is kept unless `overwrite`."""
+def write_release(
+    release: Release, path: Path, *, overwrite: bool = False, pages: Mapping[str, str] | None = None
+) -> Path:
+    """Write `release` as the folder `path`, with further text `pages`; an existing folder is kept unless `overwrite`."""
     check_target(path, overwrite=overwrite)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
     try:
         draft.chmod(0o755)
         _write_files(release, draft)
+        for name, text in (pages or {}).items():
+            (draft / name).write_text(text, "utf-8")
         _write_manifest(draft)
         for entry in [*draft.iterdir(), draft]:
             _sync(entry)
