@@ -41,7 +41,7 @@ MANIFEST = "manifest.json"
 def write_release(
     release: Release, path: Path, *, overwrite: bool = False, pages: Mapping[str, str] | None = None
 ) -> Path:
-    """Write `release` as the folder `path`, with further text `pages`; an existing folder is kept unless `overwrite`."""
+    """Write `release` as the folder `path`, with further text `pages`; an existing one stays unless `overwrite`."""
     check_target(path, overwrite=overwrite)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
