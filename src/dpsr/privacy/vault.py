@@ -129,7 +129,7 @@ class Vault:
         for c, channel in enumerate(channels):
             stacked[c * k : (c + 1) * k, : channel.weights.shape[1]] = channel.weights
         rows = choice.astype(np.int64) * k + self._levels
-        return Sampler(stacked).draw(rows, self._noise)
+        return Sampler(stacked).draw(rows, self._noise.stream())
 
     def certificate(self, nominal: float | None = None) -> Certificate:
         """The receipt for everything asked so far."""
