@@ -31,8 +31,8 @@ KNOWS = {
     },
     "audit": {"types", "errors", "data", "privacy", "release", "pipeline"},
     "evaluate": {
-        "types", "errors", "engine", "linalg", "design", "data", "privacy", "denoise", "complete", "release", "pipeline",
-        "audit",
+        "types", "errors", "engine", "linalg", "design", "data", "privacy", "denoise", "complete", "release",
+        "pipeline", "audit",
     },
 }  # fmt: skip
 

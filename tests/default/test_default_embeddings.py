@@ -219,14 +219,3 @@ def test_every_weight_has_one_group():
             elif j == 0:
                 expected[j, u] = 3 if u < 4 else 4
     np.testing.assert_array_equal(design.weight_groups, expected)
-
-
-def test_a_design_holds_the_mask_both_ways_and_multiplies_at_ratings():
-    dense = communities(9)
-    mask = mask_of(dense)
-    design = Design.of(mask, rank=2)
-    np.testing.assert_array_equal(design.incidence.toarray(), dense)
-    np.testing.assert_array_equal(design.incidence_transposed.toarray(), dense.T)
-    rng = np.random.default_rng(10)
-    left, right = rng.normal(size=(60, 5)), rng.normal(size=(45, 5))
-    np.testing.assert_allclose(design.at_ratings(left, right), (left @ right.T)[dense.astype(bool)], rtol=1e-10)

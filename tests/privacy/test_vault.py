@@ -98,7 +98,7 @@ def test_without_noise_the_sums_are_the_sums(ratings, silent):
 def test_the_noise_has_the_variance_it_states():
     """Twenty thousand items of which one is rated: the sums of the others are noise alone."""
     ids = np.arange(20_000)
-    everything = Ratings.from_arrays(np.zeros(20_000, dtype=int), ids, np.full(20_000, 3), scale=STARS)
+    everything = Ratings.from_arrays(ids % 2, ids, np.full(20_000, 3), scale=STARS)
     one = Ratings(everything.mask.select(ids == 0), everything.levels[:1], STARS)
     items, _ = Vault(one, 1.0, noise=NoiseSource.seeded(0)).window_sums(3.0, 2.0, item_weight=0.5, epsilon=0.7)
     assert items.values[1:].var() == pytest.approx(items.noise_variance, rel=0.05)

@@ -4,8 +4,8 @@ The means eta at the present state turn symbols into pseudo-observations (z, w).
 about everybody; items see z less what is shared and what these users, freshly updated, say about every item. Nothing
 of the size of the ratings outlives the block: item-side normal equations are added up, user rows are returned.
 
-The residual variance follows from the scores at the start of the pass, E[((z - eta) w)^2] = w - w^2 doubt for a mean
-fitted to the same data.
+The residual variance v follows from the readings at the start of the pass. With w = rho / v and posterior variance
+`doubt` of the means, E[rho^2 ((z - eta)^2 + doubt)] = rho v: the step of expectation maximisation, summed over ratings.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ class Sides:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Scores squared and their expectation, how far means moved, and over how many ratings: sums over blocks."""
+    """Squared readings and their weights, how far means moved, and over how many ratings: sums over blocks."""
 
     sums: Floats
 
     @classmethod
     def none(cls) -> Tally:
-        return cls(np.zeros(5))
+        return cls(np.zeros(4))
 
     @property
-    def ratio(self) -> float:
-        """By how much the residual variance is to be multiplied; one where nothing is known yet."""
-        return float(self.sums[0] / self.sums[1]) if self.sums[1] > 0 else 1.0
+    def residual(self) -> float | None:
+        """The residual variance, where anything is known about it yet."""
+        return float(self.sums[0] / self.sums[1]) if self.sums[1] > 0 else None
 
     @property
     def moved(self) -> float:
@@ -88,7 +88,7 @@ class Sweep:
         left, right = np.column_stack([s.x[who], s.c[who], s.f[who]]), np.column_stack([s.b, s.z, s.g])
         eta = at_ratings(block, left, right)
         z, w = self.reader.read(block, eta, self.residual)
-        self._count_scores(block, eta, z, w, tally)
+        self._count_residual(block, z - eta, w, tally)
         if not self.users:
             self._tell_items(block, z, w, s.c[who], s.f[who], None, item_a, item_h)
             return Made(rows=(eta[::_SAMPLE_EVERY],))
@@ -126,7 +126,7 @@ class Sweep:
         target, weight = rest[by.places], w[by.places]
         _normal(by.ptr, by.rows, by.items, target, weight, np.column_stack([x, f]), covariance, s.z, a, h)
 
-    def _count_scores(self, block: Block, eta: Floats, z: Floats, w: Floats, tally: Floats) -> None:
+    def _count_residual(self, block: Block, off: Floats, w: Floats, tally: Floats) -> None:
         s, who = self.sides, block.users
         if s.user_variance is None or s.items is None:
             return
@@ -135,9 +135,9 @@ class Sweep:
             np.column_stack([s.user_variance[who], np.column_stack([s.x[who], s.f[who]]) ** 2]),
             np.column_stack([np.column_stack([s.z, s.g]) ** 2, s.items.variance]),
         )
-        spare = np.maximum(w - w**2 * np.minimum(doubt, 0.9 / w), 1e-12)
-        tally[0] += np.sum(((z - eta) * w) ** 2)
-        tally[1] += spare.sum()
+        rho = w * self.residual
+        tally[0] += np.sum(rho**2 * (off**2 + doubt))
+        tally[1] += rho.sum()
 
 
 def _normal(
