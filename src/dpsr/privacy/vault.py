@@ -142,7 +142,7 @@ class Vault:
             rows = at[block.columns[choice]] + block.columns[LEVEL]
             return Made({symbol: sampler.draw(rows, stream, block.start)})
 
-        self._raw.run(draw, reads=[choice, LEVEL], writes=[symbol])
+        self._raw.run(draw, reads=[choice, LEVEL], writes=[symbol], secret=True)
 
     def certificate(self, nominal: float | None = None) -> Certificate:
         """The receipt for everything asked so far."""

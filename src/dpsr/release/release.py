@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.engine import MemoryTable
 from dpsr.errors import ParameterError
 from dpsr.release.guest import Guest
 from dpsr.release.ranking import Recommendations, best_items
@@ -73,9 +74,14 @@ class Release:
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder, whole or not at all."""
-        from dpsr.release.folder import write_release
+        from dpsr.release.folder import Contents, write_release
 
-        return write_release(self, Path(path), overwrite=overwrite)
+        observed = {} if self.model.observed is None else {"predicted": self.model.observed}
+        table = MemoryTable(self.mask, {"rating": self.ratings, **observed})
+        contents = Contents(
+            self.model, table, self.certificate, self.method, self.settings, "rating", next(iter(observed), None)
+        )
+        return write_release(contents, Path(path), overwrite=overwrite)
 
     def __repr__(self) -> str:
         m, n = self.mask.shape
