@@ -55,10 +55,13 @@ class DiskTable(Table):
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
         secret: bool = False,
+        keep: bool = False,
     ) -> Answer:
         """See `Table`."""
         rows: list[tuple[Array, ...]] = []
         for number, block in enumerate(self.scan(reads)):
+            if keep and all(self.has(name, number) for name in writes):
+                continue
             made = task(block, *sums)
             if made is not None:
                 rows.append(made.rows)

@@ -57,6 +57,7 @@ class SparkTable(Table):
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
         secret: bool = False,
+        keep: bool = False,
     ) -> Answer:
         """See `Table`."""
         if set(reads) & self._hidden:
