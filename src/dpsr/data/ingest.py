@@ -7,7 +7,7 @@ cut into blocks as they come. What comes out is what `Ratings.read` would give, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,13 @@ def ingest(
     scale: Scale,
     memory: int = 1 << 29,
     duplicates: str = "error",
-    block_ratings: int = BLOCK_RATINGS,
+    block_size: Callable[[Census], int] = lambda census: BLOCK_RATINGS,
     **named: str | None,
 ) -> RawTable:
-    """The file's ratings as blocks in the folder `work`; DuckDB uses at most `memory` bytes."""
+    """The file's ratings as blocks in the folder `work`; DuckDB uses at most `memory` bytes.
+
+    `block_size` says how many ratings a block may have, once the users and items are known.
+    """
     if duplicates not in DUPLICATES:
         raise ParameterError(f"duplicates is one of {', '.join(DUPLICATES)}, found {shown(duplicates)}.")
     store = work / "ingest.duckdb"
@@ -52,7 +55,7 @@ def ingest(
         with duckdb.connect(str(store), config=_limits(work, memory)) as base:
             source, timed = _fill(base, chunks_of_file(path, **named), scale)
             census = _census(base, source, timed=timed)
-            return RawTable(_cut(base, work, census, duplicates, source, block_ratings), scale)
+            return RawTable(_cut(base, work, census, duplicates, source, block_size(census)), scale)
     except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
         raise DataError(
             f"the working folder could not hold the sorted ratings ({type(error).__name__}). Nothing was released. "

@@ -12,14 +12,23 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+from dpsr.data.ingest import ingest
 from dpsr.engine.block import BLOCK_RATINGS
 from dpsr.errors import ParameterError
-from dpsr.types import Census
+from dpsr.pipeline.default import DPSR
+from dpsr.pipeline.progress import announce
+from dpsr.privacy.journal import Journal
+from dpsr.release import Contents
+from dpsr.types import Census, Scale
 
 _BASE, _USER, _ITEM, _RATING = 350 << 20, 1 << 10, 5 << 10, 400
 _SMALLEST = 1 << 14
@@ -45,6 +54,31 @@ def block_size(census: Census, memory: int) -> int:
             f"{memory >> 20:,} MB. Allow more, or leave out users or items with hardly any ratings."
         )
     return int(size)
+
+
+@contextmanager
+def working_folder(chosen: Path | None, beside: Path) -> Iterator[Path]:
+    """The folder the user chose, which is left to be resumed if the run dies, or one that is deleted in any case."""
+    if chosen is None:
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{beside.name}.", suffix=".work", dir=beside.parent) as folder:
+            yield Path(folder)
+    else:
+        chosen.mkdir(parents=True, exist_ok=True)
+        yield chosen
+        rmtree(chosen)  # the release is written: nothing is left to resume
+
+
+def contents_from_disk(
+    estimator: DPSR, path: Path, work: Path, *, scale: Scale, memory: int, **reading: Any
+) -> Contents:
+    """All stages on a file, in blocks; a run that was killed with the same `work` folder goes on."""
+    announce("Sorting the ratings on disk")
+    raw = ingest(
+        path, work, scale=scale, memory=memory // 3, block_size=lambda census: block_size(census, memory), **reading
+    )
+    facts = {"method": type(estimator).__name__, "settings": estimator.get_params(), "scale": str(scale)}
+    return estimator.contents(raw, Journal(work, claim_of(path, raw.table.census, facts)))
 
 
 def claim_of(path: Path, census: Census, facts: dict[str, Any]) -> dict[str, Any]:
