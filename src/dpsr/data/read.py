@@ -35,20 +35,26 @@ def columns_of_file(
     delimiter: str | None = None,
 ) -> RatingColumns:
     """The columns of a file in any layout that is known."""
-    file = _existing(Path(path))
-    head = _head(file)
+    file = existing(Path(path))
+    head = read_head(file)
 
     def find(names: list[str]) -> Roles:
         return find_columns(names, source=file_name(file), user=user, item=item, rating=rating, timestamp=timestamp)
 
-    if file.suffix.lower() in _PARQUET_SUFFIXES or head.startswith(b"PAR1"):
+    if is_parquet(file, head):
         schema = _parquet_schema(file)
         return _columns_of_parquet(file, schema, find(schema.names))
-    layout = recognise(_first_lines(file, head), _suffix(file), source=file_name(file), delimiter=delimiter)
+    layout = recognise(first_lines(file, head), _suffix(file), source=file_name(file), delimiter=delimiter)
     return columns_of_text(file, layout, find(list(layout.names)))
 
 
-def _existing(path: Path) -> Path:
+def is_parquet(file: Path, head: bytes) -> bool:
+    """By what the name says or how the bytes begin."""
+    return file.suffix.lower() in _PARQUET_SUFFIXES or head.startswith(b"PAR1")
+
+
+def existing(path: Path) -> Path:
+    """The path of a file that can be read more than once, or one sentence saying why not."""
     name = file_name(path)
     try:
         kind = path.stat().st_mode
@@ -69,7 +75,7 @@ def _suffix(path: Path) -> str:
     return Path(plain).suffix
 
 
-def _head(path: Path) -> bytes:
+def read_head(path: Path) -> bytes:
     """The first row and what follows, up to a mebibyte."""
     try:
         with open_bytes(path) as stream:
@@ -78,7 +84,8 @@ def _head(path: Path) -> bytes:
         raise DataError(unreadable(path, str(error))) from error
 
 
-def _first_lines(path: Path, head: bytes) -> str:
+def first_lines(path: Path, head: bytes) -> str:
+    """The head of a text file as text; the beginning of something else is refused."""
     name = file_name(path)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{name}, row 1: the file is UTF-16 and not UTF-8. Save it as UTF-8.")
