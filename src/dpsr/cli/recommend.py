@@ -30,7 +30,7 @@ def recommend(
         list[str] | None,
         typer.Option(help="ITEM=RATING of somebody new, used for this list alone and not stored; may be repeated."),
     ] = None,
-    n: Annotated[int, typer.Option("-n", "--number", min=1, help="Items in a list.")] = 10,
+    n: Annotated[int, typer.Option("-n", "--number", help="Items in a list.")] = 10,
     out_file: Annotated[
         Path | None, typer.Option("--out", help="File for --all, .parquet or .csv: user, rank, item, score.")
     ] = None,
@@ -71,7 +71,7 @@ def _write_all(release: Path, out_file: Path, n: int, force: bool) -> None:
     check_file(out_file, overwrite=force)
     loaded = open_release(release)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task("users", total=loaded.mask.n_users)
         loaded.recommend_all(out_file, n, overwrite=force, progress=lambda done, _: bar.update(task, completed=done))
     out.print(f"Lists of {loaded.mask.n_users:,} users written to [bold]{out_file}[/bold].")

@@ -25,7 +25,7 @@ from dpsr.types import Scale
 Draw = Callable[[Channel, npt.NDArray[np.uint16]], npt.NDArray[np.integer]]
 
 REJECT = 1e-6
-_DRAWS = 200_000
+_DRAWS, _SLOW_DRAWS = 4_000_000, 200_000
 _BYTES = 1 << 20
 _LEAST_EXPECTED = 20.0
 _SCALE = Scale(1, 5)
@@ -84,8 +84,8 @@ def check_channel(name: str, channel: Channel, draw: Draw) -> Check:
     symbols = draw(channel, levels)
     counts = [np.bincount(symbols[levels == x], minlength=len(row)) for x, row in enumerate(rows)]
     p = min(
-        len(rows) * chi_square(count, count.sum() * np.array(row) / 2.0**BITS)  # Bonferroni: one test a row
-        for count, row in zip(counts, rows, strict=True)
+        len(rows) * chi_square(count, count.sum() * likely)  # Bonferroni: one test a row
+        for count, likely in zip(counts, channel.probabilities, strict=True)
     )
     return _check(f"sampler, {name}", p, f"{_DRAWS:,} draws from its {len(rows)} x {len(rows[0])} table")
 
@@ -93,12 +93,12 @@ def check_channel(name: str, channel: Channel, draw: Draw) -> Check:
 def check_discrete(draw: Callable[[Fraction, int], npt.NDArray[np.int64]]) -> Check:
     """Discrete Laplace noise against its exact probabilities."""
     scale, most = Fraction(7, 2), 40
-    values = np.clip(draw(scale, _DRAWS), -most, most)
+    values = np.clip(draw(scale, _SLOW_DRAWS), -most, most)
     weights = np.exp(-np.abs(np.arange(-most, most + 1)) / float(scale))
     weights[[0, -1]] /= 1 - np.exp(-1 / float(scale))  # everything beyond is counted at the ends
-    expected = weights / weights.sum() * _DRAWS
+    expected = weights / weights.sum() * _SLOW_DRAWS
     p = chi_square(np.bincount(values + most, minlength=2 * most + 1), expected)
-    return _check("discrete Laplace", p, f"{_DRAWS:,} draws of scale {scale}")
+    return _check("discrete Laplace", p, f"{_SLOW_DRAWS:,} draws of scale {scale}")
 
 
 def chi_square(counts: npt.NDArray[np.int64], expected: npt.NDArray[np.float64]) -> float:

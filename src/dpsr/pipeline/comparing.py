@@ -1,7 +1,7 @@
 """Releases side by side: what each promises, what it was to be worth, and how far their answers lie apart.
 
     difference(a, b) = mean |prediction_a - prediction_b|      over pairs of users and items that all releases know
-    overlap(a, b)    = mean |top-10_a and top-10_b| / 10       over users that all releases know
+    overlap(a, b)    = mean |top-10_a and top-10_b| / 10       over users that all know; lists may be shorter
 
 Everything is computed from what was released, so a comparison is as private as the releases are. Accuracy is expected,
 not measured: who holds the raw ratings can measure it with `dpsr.evaluate`.
@@ -142,4 +142,6 @@ def _lists(release: Release, users: Sequence[Any]) -> Lists:
 
 
 def _overlap(a: Lists, b: Lists) -> float:
-    return float(np.mean([len(x & y) / max(len(x), len(y), 1) for x, y in zip(a, b, strict=True)]))
+    """Who rated everything has no list, and is left out."""
+    shares = [len(x & y) / max(len(x), len(y)) for x, y in zip(a, b, strict=True) if x or y]
+    return float(np.mean(shares)) if shares else 1.0
