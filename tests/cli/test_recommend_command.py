@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsr import load_release
+from dpsr.release import everyone
 
 
 def test_a_user_gets_the_list_of_the_python_call(dpsr, folder):
@@ -130,3 +131,13 @@ def test_a_release_that_is_not_private_says_so_on_stderr_and_keeps_stdout_clean(
     assert outcome.code == 0
     assert "NOT PRIVATE" in outcome.err
     json.loads(outcome.out)
+
+
+def test_an_interruption_is_exit_code_130_and_leaves_nothing(dpsr, folder, tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(everyone, "_lists_of", stop)
+    outcome = dpsr("recommend", folder, "--all", "--out", tmp_path / "recs.parquet")
+    assert outcome.code == 130
+    assert list(tmp_path.iterdir()) == []
