@@ -25,9 +25,6 @@ def blocks(name, language):
 
 @pytest.mark.parametrize("name", ["adapters.md", "datascientist.md", "researcher.md"])
 def test_the_python_of_a_page_runs_from_top_to_bottom(name, tmp_path, monkeypatch):
-    if name == "adapters.md":
-        for library in ("implicit", "surprise", "torch", "pandas", "polars"):
-            pytest.importorskip(library)
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": f"docs_{name.removesuffix('.md')}"}
     found = blocks(name, "python")

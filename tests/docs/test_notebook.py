@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import nbclient
+import nbformat
 import pytest
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "quickstart.ipynb"
@@ -17,8 +19,6 @@ def cells():
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory):
     """What each code cell prints when the whole notebook is executed in a folder of its own."""
-    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     place = str(tmp_path_factory.mktemp("notebook"))
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": place}}).execute()

@@ -4,16 +4,18 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+import surprise
+import torch
+from implicit.cpu.als import AlternatingLeastSquares
 from scipy.sparse import csr_array, csr_matrix
 from threadpoolctl import threadpool_limits
 
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.errors import ParameterError
 from dpsr.release.adapters import optional as optional_module
-
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
 
 
 def made(kind):
@@ -90,14 +92,13 @@ def test_changing_a_matrix_does_not_change_the_release(release):
 
 
 def test_implicit_trains_and_its_codes_become_ids(release):
-    als = pytest.importorskip("implicit.cpu.als").AlternatingLeastSquares
     matrix, ids = release.to_implicit(liked_from=3.5)
     assert isinstance(matrix, csr_matrix)
     assert matrix.dtype == np.float32
     assert matrix.shape == release.mask.shape
     assert set(matrix.data) == {1.0}
     with threadpool_limits(1, "blas"):  # implicit brings its own threads, and warns otherwise
-        model = als(factors=8, iterations=10, random_state=0, num_threads=1)
+        model = AlternatingLeastSquares(factors=8, iterations=10, random_state=0, num_threads=1)
         model.fit(matrix, show_progress=False)
     assert model.user_factors.shape[0] == release.mask.n_users, "users are rows"
     right = 0
@@ -127,7 +128,6 @@ def test_a_threshold_nothing_reaches_is_refused(release):
 
 
 def test_surprise_trains_on_the_declared_scale_and_predicts_for_raw_ids(release):
-    surprise = pytest.importorskip("surprise")
     trainset = release.to_surprise().build_full_trainset()
     assert trainset.rating_scale == (1, 5)
     assert (trainset.n_users, trainset.n_items, trainset.n_ratings) == (*release.mask.shape, release.mask.n_ratings)
@@ -143,7 +143,6 @@ def test_surprise_trains_on_the_declared_scale_and_predicts_for_raw_ids(release)
 
 
 def test_torch_trains_with_a_loader_and_its_codes_become_ids(release):
-    torch = pytest.importorskip("torch")
     data = release.to_torch()
     assert len(data) == release.mask.n_ratings
     user, item, rating = data[17]
@@ -170,7 +169,6 @@ def test_torch_trains_with_a_loader_and_its_codes_become_ids(release):
 
 
 def test_torch_loaders_may_use_worker_processes(release):
-    torch = pytest.importorskip("torch")
     data = release.to_torch()
     loader = torch.utils.data.DataLoader(data, batch_size=400, num_workers=1, multiprocessing_context="spawn")
     ratings = torch.cat([r for _, _, r in loader])
@@ -215,7 +213,7 @@ def test_a_missing_library_is_one_sentence_saying_what_to_install(release, monke
 
 
 def test_a_release_costs_no_import_of_what_is_not_asked_for():
-    heavy = ("torch", "pandas", "polars", "surprise", "implicit", "numba")
+    heavy = ("torch", "pandas", "polars", "surprise", "implicit")
     code = f"import sys; import dpsr.release; print([m for m in {heavy} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

@@ -23,7 +23,7 @@ from dpsr.privacy.budget import forecast
 from dpsr.privacy.mechanisms import MAX_EPSILON
 from dpsr.release import Release
 from dpsr.types import Scale
-from dpsr.types.mask import Ids
+from dpsr.types.ids import Ids
 
 Floats = npt.NDArray[np.float64]
 Lists = list[frozenset[str]]

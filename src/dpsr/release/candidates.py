@@ -20,8 +20,9 @@ from math import inf, sqrt
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.errors import ParameterError
 from dpsr.release.kernels import MARGIN, drop_all, see_tile
-from dpsr.types import Model
+from dpsr.types import Mask, Model
 from dpsr.types.model import HARDLY
 
 Floats = npt.NDArray[np.float64]
@@ -61,7 +62,11 @@ class Candidates:
     """Finds the shortlists of blocks of users. Holds the item side in single precision; safe to use from threads."""
 
     def __init__(self, model: Model, n: int) -> None:
-        self.model, self.n = model, n
+        if not isinstance(model.mask, Mask):
+            raise ParameterError(
+                "lists leave out what was rated, and this model does not hold it. Load the release folder."
+            )
+        self.model, self.mask, self.n = model, model.mask, n
         factors = [(model.user_factors, model.item_factors)]
         if model.affinity is not None:
             factors.append((model.affinity.users, model.affinity.items))
@@ -71,7 +76,7 @@ class Candidates:
 
     def of_block(self, start: int, stop: int) -> Shortlist:
         """The shortlists of the users `start:stop`."""
-        mask, block = self.model.mask, _Block(self.model, self.n, start, stop)
+        mask, block = self.mask, _Block(self.model, self.mask, self.n, start, stop)
         users = [Rows.of(side[start:stop]) for side, _ in self._sides]
         pages = [np.empty((stop - start) * TILE, dtype=np.float32) for _ in users]
         for first in range(0, mask.n_items, TILE):
@@ -89,8 +94,8 @@ def _product(users: Rows, items: Rows, page: Singles) -> Singles:
 class _Block:
     """What is remembered of a block of users while tiles of items pass by."""
 
-    def __init__(self, model: Model, n: int, start: int, stop: int) -> None:
-        mask, height, room = model.mask, stop - start, 4 * n + 64
+    def __init__(self, model: Model, mask: Mask, n: int, start: int, stop: int) -> None:
+        height, room = stop - start, 4 * n + 64
         self.weights = model.affinity is not None, model.overall, model.deviation * sqrt(2.0), HARDLY
         self.rated = mask.items, mask.indptr[start:stop].copy(), mask.indptr[start + 1 : stop + 1]
         self.best = np.full((height, n), -inf)  # a heap of the n largest `low`, the least of them first

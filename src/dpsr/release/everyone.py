@@ -23,7 +23,7 @@ from dpsr.linalg.compiled import n_threads, one_blas_thread
 from dpsr.release.candidates import Candidates, Shortlist
 from dpsr.release.exact import score_pairs
 from dpsr.release.whole import table_at
-from dpsr.types import Model
+from dpsr.types import Mask, Model
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
@@ -88,7 +88,7 @@ def all_lists(model: Model, n: int, *, block: int = BLOCK, threads: int | None =
 
 def _lists_of(candidates: Candidates, start: int, stop: int) -> Lists:
     model, n = candidates.model, candidates.n
-    users, items = _pairs(model, _shortlist(candidates, start, stop), start)
+    users, items = _pairs(candidates.mask, _shortlist(candidates, start, stop), start)
     scores, predicted = score_pairs(model, users, items)
     order = np.lexsort((items, -scores, users))
     counts = np.bincount(users - start, minlength=stop - start)
@@ -103,18 +103,18 @@ def _shortlist(candidates: Candidates, start: int, stop: int) -> Shortlist:
     return Shortlist(np.empty((stop - start, 0), dtype=np.int32), np.full(stop - start, -1))
 
 
-def _pairs(model: Model, shortlist: Shortlist, start: int) -> tuple[Places, Places]:
+def _pairs(mask: Mask, shortlist: Shortlist, start: int) -> tuple[Places, Places]:
     """Users and items to score; all unrated items for whoever has no shortlist."""
     lists = []
     for row, count in enumerate(shortlist.counts):
-        lists.append(shortlist.items[row, :count] if count >= 0 else _unrated(model, start + row))
+        lists.append(shortlist.items[row, :count] if count >= 0 else _unrated(mask, start + row))
     sizes = [len(items) for items in lists]
     return np.repeat(np.arange(start, start + len(lists)), sizes), np.concatenate(lists).astype(np.int64)
 
 
-def _unrated(model: Model, user: int) -> npt.NDArray[np.int32]:
-    open_items = np.ones(model.mask.n_items, dtype=bool)
-    open_items[model.mask.items[model.mask.indptr[user] : model.mask.indptr[user + 1]]] = False
+def _unrated(mask: Mask, user: int) -> npt.NDArray[np.int32]:
+    open_items = np.ones(mask.n_items, dtype=bool)
+    open_items[mask.items[mask.indptr[user] : mask.indptr[user + 1]]] = False
     return np.flatnonzero(open_items).astype(np.int32)
 
 

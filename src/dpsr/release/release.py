@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dpsr.engine import MemoryTable
 from dpsr.errors import ParameterError
 from dpsr.release.adapters import IdMap, UserItems, matrices, tables
 from dpsr.release.adapters.optional import optional
@@ -21,7 +22,7 @@ from dpsr.release.exact import score_pairs
 from dpsr.release.guest import Guest
 from dpsr.release.ranking import Recommendations, best_items
 from dpsr.types import Certificate, Mask, Model, Scale
-from dpsr.types.mask import Ids
+from dpsr.types.ids import Ids
 
 Floats = npt.NDArray[np.float64]
 Progress = Callable[[int, int], None]
@@ -43,6 +44,8 @@ class Release:
 
     @property
     def mask(self) -> Mask:
+        """Who rated what; a release in memory has it."""
+        assert isinstance(self.model.mask, Mask)
         return self.model.mask
 
     @property
@@ -80,9 +83,14 @@ class Release:
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder, whole or not at all."""
-        from dpsr.release.folder import write_release
+        from dpsr.release.folder import Contents, write_release
 
-        return write_release(self, Path(path), overwrite=overwrite)
+        observed = {} if self.model.observed is None else {"predicted": self.model.observed}
+        table = MemoryTable(self.mask, {"rating": self.ratings, **observed})
+        contents = Contents(
+            self.model, table, self.certificate, self.method, self.settings, "rating", next(iter(observed), None)
+        )
+        return write_release(contents, Path(path), overwrite=overwrite)
 
     def recommend_all(
         self, path: str | Path, n: int = 10, *, overwrite: bool = False, progress: Progress | None = None
