@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import typer
 
-from dpsr.cli import demo, frontier, plan, release, reproduce
+from dpsr.cli import compare, demo, describe, doctor, frontier, plan, predict, recommend, release, reproduce
 from dpsr.cli.terminal import out
 
 app = typer.Typer(
@@ -19,6 +19,11 @@ app = typer.Typer(
 )
 app.command("release", epilog=release.EXAMPLE)(release.release)
 app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
+app.command("describe", epilog=describe.EXAMPLE)(describe.describe)
+app.command("recommend", epilog=recommend.EXAMPLE)(recommend.recommend)
+app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
+app.command("compare", epilog=compare.EXAMPLE)(compare.compare)
+app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command("frontier", epilog=frontier.EXAMPLE)(frontier.frontier)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)

@@ -43,18 +43,23 @@ def recognised(
     delimiter: str | None = None,
 ) -> tuple[Path, Layout | None, Roles]:
     """The file, how it is laid out (None for Parquet), and which of its columns are which."""
-    file = _existing(Path(path))
-    head = _head(file)
-    parquet = file.suffix.lower() in _PARQUET_SUFFIXES or head.startswith(b"PAR1")
+    file = existing(Path(path))
+    head = read_head(file)
     layout = None
-    if not parquet:
-        layout = recognise(_first_lines(file, head), _suffix(file), source=file_name(file), delimiter=delimiter)
+    if not is_parquet(file, head):
+        layout = recognise(first_lines(file, head), _suffix(file), source=file_name(file), delimiter=delimiter)
     names = list(layout.names) if layout else _parquet_schema(file).names
     roles = find_columns(names, source=file_name(file), user=user, item=item, rating=rating, timestamp=timestamp)
     return file, layout, roles
 
 
-def _existing(path: Path) -> Path:
+def is_parquet(file: Path, head: bytes) -> bool:
+    """By what the name says or how the bytes begin."""
+    return file.suffix.lower() in _PARQUET_SUFFIXES or head.startswith(b"PAR1")
+
+
+def existing(path: Path) -> Path:
+    """The path of a file that can be read more than once, or one sentence saying why not."""
     name = file_name(path)
     try:
         kind = path.stat().st_mode
@@ -75,7 +80,7 @@ def _suffix(path: Path) -> str:
     return Path(plain).suffix
 
 
-def _head(path: Path) -> bytes:
+def read_head(path: Path) -> bytes:
     """The first row and what follows, up to a mebibyte."""
     try:
         with open_bytes(path) as stream:
@@ -84,7 +89,8 @@ def _head(path: Path) -> bytes:
         raise DataError(unreadable(path, str(error))) from error
 
 
-def _first_lines(path: Path, head: bytes) -> str:
+def first_lines(path: Path, head: bytes) -> str:
+    """The head of a text file as text; the beginning of something else is refused."""
     name = file_name(path)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{name}, row 1: the file is UTF-16 and not UTF-8. Save it as UTF-8.")

@@ -30,6 +30,10 @@ class PrivateRecommender(BaseEstimator):  # type: ignore[misc]
         """The `n` items that `user` has not rated and is most likely to meet and like."""
         return self.release.recommend(user, n)
 
+    def recommend_all(self, path: str | Path, n: int = 10, *, overwrite: bool = False) -> Path:
+        """Write every user's list to one file (`.parquet` or `.csv`), whole or not at all."""
+        return self.release.recommend_all(path, n, overwrite=overwrite)
+
     def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
         """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""
         return self.release.fold_in(items, values, n)
