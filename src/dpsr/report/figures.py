@@ -18,8 +18,9 @@ from matplotlib.figure import Figure
 from dpsr.release import Release
 from dpsr.report.frontier import Expectation, this_release
 from dpsr.report.shape import Bin, doubling_bins, rating_bins
+from dpsr.types import Certificate
 
-ACCENT, BAR, SOFT = "#0b6b57", "#3d8e7b", "#56605b"
+ACCENT, BAR, SOFT, ALARM = "#0b6b57", "#3d8e7b", "#56605b", "#b3261e"
 _STYLE: Any = {
     "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "svg.hashsalt": "dpsr", "svg.fonttype": "path",
     "axes.edgecolor": SOFT, "axes.titlesize": 11, "axes.titlelocation": "left", "axes.labelcolor": SOFT,
@@ -41,7 +42,9 @@ def _distribution(release: Release) -> dict[str, bytes]:
         axes.bar([b.low for b in bins], [b.count for b in bins], 0.86 * width, align="edge", color=BAR)
         axes.set(title="Released ratings by value", xlabel="private rating", ylabel="ratings")
 
-    return _files("distribution", _draw([draw]), ("low", "high", "released ratings"), map(astuple, bins))
+    return _files(
+        "distribution", _draw([draw], release.certificate), ("low", "high", "released ratings"), map(astuple, bins)
+    )
 
 
 def _shape(release: Release) -> dict[str, bytes]:
@@ -50,7 +53,7 @@ def _shape(release: Release) -> dict[str, bytes]:
         "items": doubling_bins(release.mask.item_counts),
     }
     rows = [(side, *astuple(b)) for side, bins in sides.items() for b in bins]
-    drawn = _draw([_shape_axes(side, bins) for side, bins in sides.items()])
+    drawn = _draw([_shape_axes(side, bins) for side, bins in sides.items()], release.certificate)
     return _files("shape", drawn, ("side", "fewest ratings", "most ratings", "count"), rows)
 
 
@@ -72,8 +75,8 @@ def _frontier(release: Release, forecasts: Sequence[Expectation]) -> dict[str, b
         axes.axhline(100 * forecasts[0].without_noise, color=SOFT, linestyle="--", linewidth=1)
         if here is not None:
             axes.plot([here.epsilon], [100 * here.share], "o", color=ACCENT, markersize=10)
-            axes.annotate("this release", (here.epsilon, 100 * here.share), (0, 12), textcoords="offset points",
-                          ha="center", color=ACCENT, weight="bold")  # fmt: skip
+            axes.annotate("this release", (here.epsilon, 100 * here.share), (8, 9), textcoords="offset points",
+                          color=ACCENT, weight="bold")  # fmt: skip
         axes.set_xscale("log")
         axes.set_xticks(budgets, [f"{e:g}" for e in budgets])
         axes.minorticks_off()
@@ -81,15 +84,17 @@ def _frontier(release: Release, forecasts: Sequence[Expectation]) -> dict[str, b
 
     rows = [(*f, f.share, int(f is here)) for f in forecasts]
     head = ("epsilon", "unknowable", "too few ratings", "privacy", "rmse share", "this release")
-    return _files("frontier", _draw([draw]), head, rows)
+    return _files("frontier", _draw([draw], release.certificate), head, rows)
 
 
-def _draw(panels: Sequence[Any]) -> Figure:
+def _draw(panels: Sequence[Any], certificate: Certificate) -> Figure:
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(5.2 * len(panels) + 1.8, 3.8), layout="constrained")
         FigureCanvasAgg(figure)
         for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
             panel(axes)
+        if not certificate.private:
+            figure.suptitle("NOT PRIVATE", color=ALARM, weight="bold")
     return figure
 
 

@@ -64,6 +64,7 @@ def _promise(release: Release) -> dict[str, Any]:
     bounds = {p: odds.posterior_bounds(p, epsilon) for p in odds.PRIORS}
     return {
         "certificate": certificate,
+        "private": certificate.private,
         "method": release.method,
         "bounded": not isinf(epsilon),
         "epsilon": odds.price(epsilon),
