@@ -6,16 +6,18 @@ from pathlib import Path
 from chromium import ARGUMENTS, EXECUTABLE
 from playwright.sync_api import sync_playwright
 
-SIZE = {"width": 1200, "height": 1490}
+WIDTH = 1200
 
 
 def picture(release: Path, target: Path) -> None:
-    """The first screen of the card, wide and light."""
+    """The card, wide and light, down to the odds."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=EXECUTABLE, args=ARGUMENTS)
-        page = browser.new_page(viewport=SIZE, color_scheme="light")
+        page = browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme="light")
         page.goto((release / "card.html").resolve().as_uri())
-        page.screenshot(path=target)
+        odds = page.locator("#odds").bounding_box()
+        whole = {"x": 0, "y": 0, "width": WIDTH, "height": odds["y"] + odds["height"] - 20}
+        page.screenshot(path=target, full_page=True, clip=whole)
         browser.close()
 
 
