@@ -1,6 +1,7 @@
 """What leaves the building: the release folder, predictions and recommendations."""
 
-from dpsr.release.folder import Contents, check_target, load_release, write_release
+from dpsr.release.contents import Contents
+from dpsr.release.folder import check_target, load_release, write_release
 from dpsr.release.guest import Guest
 from dpsr.release.ranking import Recommendations
 from dpsr.release.release import Release

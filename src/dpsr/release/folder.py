@@ -19,7 +19,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpsr.engine import Table
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import ReleaseError
+from dpsr.release.contents import Contents
 from dpsr.release.release import Release
 from dpsr.types import Affinity, Certificate, Mask, Model, Scale
 from dpsr.types.ids import codes_of
@@ -39,19 +38,6 @@ Floats = npt.NDArray[np.float64]
 
 MODEL_FORMAT = "dpsr-model-1"
 MANIFEST = "manifest.json"
-
-
-@dataclass(frozen=True, eq=False)
-class Contents:
-    """What goes into a folder: the columns of `table` are the private ratings, and perhaps observed cells."""
-
-    model: Model
-    table: Table
-    certificate: Certificate
-    method: str
-    settings: dict[str, Any]
-    ratings: str
-    observed: str | None = None
 
 
 def write_release(
