@@ -2,7 +2,18 @@
 
 from dpsr.release.folder import check_target, load_release
 from dpsr.release.guest import Guest
+from dpsr.release.manifest import certificate_digest
 from dpsr.release.ranking import Recommendations
 from dpsr.release.release import Release
+from dpsr.release.verify import Verification, verify
 
-__all__ = ["Guest", "Recommendations", "Release", "check_target", "load_release"]
+__all__ = [
+    "Guest",
+    "Recommendations",
+    "Release",
+    "Verification",
+    "certificate_digest",
+    "check_target",
+    "load_release",
+    "verify",
+]
