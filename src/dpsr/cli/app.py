@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import typer
 
-from dpsr.cli import demo, explain, frontier, plan, release, reproduce, verify
+from dpsr.cli import audit, demo, explain, frontier, plan, release, reproduce, verify
 from dpsr.cli.terminal import out
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command("release", epilog=release.EXAMPLE)(release.release)
 app.command("verify", epilog=verify.EXAMPLE)(verify.verify)
+app.command("audit", epilog=audit.EXAMPLE)(audit.audit)
 app.command("explain", epilog=explain.EXAMPLE)(explain.explain)
 app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
