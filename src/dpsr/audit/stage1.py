@@ -128,7 +128,7 @@ def histogram(name: str, scale: Scale, epsilon: float, runs: int = 1 << 13) -> T
     return Trial(name, epsilon, ((0,), (last,)), observe, 4, runs)
 
 
-def published(name: str, mechanism: AsPublished, size: int, runs: int = 1 << 21) -> Trial:
+def published(name: str, mechanism: AsPublished, size: int, runs: int = 1 << 22) -> Trial:
     """The paper's Stage 1 on `size` ratings with their exact mean.
 
     Tiling a data set leaves its mean where it is, so one call releases thousands of copies of it independently.
@@ -143,8 +143,12 @@ def published(name: str, mechanism: AsPublished, size: int, runs: int = 1 << 21)
 def crowd_trial(
     name: str, scale: Scale, claim: float, release: Callable[[Levels, NoiseSource], Floats], size: int, runs: int
 ) -> Trial:
-    """A few ratings whose mean moves when one of them does; the label is where each released value lies."""
-    edges = np.r_[np.nextafter(scale.low, np.inf), np.linspace(scale.low, scale.high, 5)[1:-1], scale.high]
+    """A few ratings whose mean moves when one of them does; the label is where each released value lies.
+
+    At either end, or between: at a small epsilon nearly every value is clipped to an end and finer places are rare.
+    """
+    between = np.linspace(scale.low, scale.high, 5)[1:-1] if claim >= 0.5 else np.empty(0)
+    edges = np.r_[np.nextafter(scale.low, np.inf), between, scale.high]
     base = len(edges) + 1
 
     def observe(levels: Levels, noise: NoiseSource) -> Labels:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsr.audit.stage1 import MOST_DRAWS, by_channel, single
+from dpsr.audit.stage1 import MOST_DRAWS, NOTICE, by_channel, single
 from dpsr.audit.trials import Labels, Levels, Trial
 from dpsr.errors import PrivacyError
 from dpsr.privacy import Channel, NoiseSource
@@ -48,12 +48,17 @@ def _trials(part: Part, scale: Scale) -> Iterator[Trial]:
         yield noise_trial(part.name, part.sensitivity, Fraction(part.noise_scale), part.epsilon)
 
 
-def noise_trial(name: str, sensitivity: int, scale: Fraction, claim: float, runs: int = 1 << 18) -> Trial:
-    """Two whole numbers as far apart as one rating can move a statistic, with its noise."""
+def noise_trial(name: str, sensitivity: int, scale: Fraction, claim: float, runs: int | None = None) -> Trial:
+    """Two whole numbers as far apart as one rating can move a statistic, with its noise.
+
+    The smaller the claim, the more draws: the bound falls short by some ten over the root of their number.
+    """
     edges = np.linspace(0, sensitivity, _EDGES)
+
+    draws = int(np.clip((10 / (NOTICE * claim)) ** 2, 1 << 17, 1 << 20))
 
     def observe(levels: Levels, noise: NoiseSource) -> Labels:
         values = sensitivity * levels[:, 0].astype(np.int64) + discrete_laplace(scale, len(levels), noise)
         return np.searchsorted(edges, values, side="right")
 
-    return Trial(f"{name}: sensitivity against noise", claim, ((0,), (1,)), observe, _EDGES + 1, runs)
+    return Trial(f"{name}: sensitivity against noise", claim, ((0,), (1,)), observe, _EDGES + 1, runs or draws)
