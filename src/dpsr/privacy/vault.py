@@ -28,13 +28,13 @@ from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channel import Channel
 from dpsr.privacy.discrete import discrete_laplace, laplace_scale
-from dpsr.privacy.exact import float_up
 from dpsr.privacy.journal import Journal
 from dpsr.privacy.mechanisms import analytic_sigma, check_delta, check_epsilon
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.privatise import SEEDED, as_table, public_facts
 from dpsr.privacy.sampler import BITS, Sampler
 from dpsr.types import Census, Certificate, Part, Scale
+from dpsr.types.exact import float_up
 from dpsr.types.raw import RawRatings
 
 Floats = npt.NDArray[np.float64]

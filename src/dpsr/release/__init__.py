@@ -3,7 +3,20 @@
 from dpsr.release.contents import Contents
 from dpsr.release.folder import check_target, load_release, write_release
 from dpsr.release.guest import Guest
+from dpsr.release.manifest import certificate_digest
 from dpsr.release.ranking import Recommendations
 from dpsr.release.release import Release
+from dpsr.release.verify import Verification, verify
 
-__all__ = ["Contents", "Guest", "Recommendations", "Release", "check_target", "load_release", "write_release"]
+__all__ = [
+    "Contents",
+    "Guest",
+    "Recommendations",
+    "Release",
+    "Verification",
+    "certificate_digest",
+    "check_target",
+    "load_release",
+    "verify",
+    "write_release",
+]

@@ -1,7 +1,7 @@
 """The release folder: written beside its place, forced to disk, then renamed into it. Whole or not at all.
 
     certificate.json   what is protected and what it cost
-    manifest.json      SHA-256 and size of every other file
+    manifest.json      SHA-256 and size of every other file, and a seal over itself
     model.json         scale, method and public settings
     ratings.parquet    user, item, rating[, timestamp]: the private table
     users.parquet      user, n_ratings, mean, factors[, affinity]
@@ -13,7 +13,6 @@ No pickles: Parquet and JSON only.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -30,6 +29,8 @@ import pyarrow.parquet as pq
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import ReleaseError
 from dpsr.release.contents import Contents
+from dpsr.release.manifest import MANIFEST
+from dpsr.release.manifest import write_manifest as _write_manifest
 from dpsr.release.release import Release
 from dpsr.types import Affinity, Certificate, Mask, Model, Scale
 from dpsr.types.ids import codes_of
@@ -37,7 +38,6 @@ from dpsr.types.ids import codes_of
 Floats = npt.NDArray[np.float64]
 
 MODEL_FORMAT = "dpsr-model-1"
-MANIFEST = "manifest.json"
 
 
 def write_release(
@@ -163,14 +163,6 @@ def _write_side(path: Path, columns: dict[str, Any], vectors: dict[str, Floats |
 
 def _write_json(path: Path, record: dict[str, Any]) -> None:
     path.write_text(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
-
-
-def _write_manifest(folder: Path) -> None:
-    files = {
-        file.name: {"sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "bytes": file.stat().st_size}
-        for file in sorted(folder.iterdir())
-    }
-    _write_json(folder / MANIFEST, {"format": "dpsr-manifest-1", "files": files})
 
 
 def _sync(entry: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dpsr.errors import ReleaseError
-from dpsr.release.folder import MANIFEST
+from dpsr.release.manifest import MANIFEST
 
 
 def check_files(paths: Iterable[Path], *, overwrite: bool) -> None:
