@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import typer
 
-from dpsr.cli import demo, frontier, plan, release, reproduce
+from dpsr.cli import demo, frontier, ledger, plan, release, reproduce
 from dpsr.cli.terminal import out
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
     epilog="Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out release/",
 )
 app.command("release", epilog=release.EXAMPLE)(release.release)
+app.add_typer(ledger.app, name="ledger")
 app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command("frontier", epilog=frontier.EXAMPLE)(frontier.frontier)

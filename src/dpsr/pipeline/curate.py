@@ -1,0 +1,160 @@
+"""From raw ratings to a release folder, charged to a ledger: the order of steps, and nothing else.
+
+    1. refuse what can be refused           target, room, method, budget: nothing is spent
+    2. charge                               in one transaction of the ledger
+    3. draw noise, fit                      the estimator's own three stages
+    4. write the folder beside its place    forced to disk
+    5. record the certificate               the ledger refuses one that is not private or too dear
+    6. rename                               the release is there, whole
+
+So what is visible was recorded, what was recorded was charged, and nothing was drawn before it was charged. Whatever
+goes wrong after step 2 wastes the charge and leaks nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+from sklearn.base import clone
+
+from dpsr.errors import DpsrError, LedgerError, PrivacyError, ReleaseError
+from dpsr.pipeline.default import DPSR
+from dpsr.pipeline.paper import PaperDPSR
+from dpsr.pipeline.progress import announce
+from dpsr.privacy.amounts import as_written, written_up
+from dpsr.privacy.ledger import Budget, Charge, Ledger
+from dpsr.privacy.mechanisms import check_epsilon
+from dpsr.release import check_room, check_target, expected_bytes, placed
+from dpsr.types import Certificate
+from dpsr.types.raw import RawRatings
+
+UNCHARGED = "Nothing was charged to the ledger."
+
+
+@dataclass(frozen=True)
+class Account:
+    """A data set's budget in a ledger, and the id under which this run will be charged to it."""
+
+    ledger: Ledger
+    dataset: str
+    note: str = ""
+    charge_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @classmethod
+    def open(cls, url: str, dataset: str | None = None, note: str = "") -> Account:
+        """The budget of `dataset`, or of the only data set in the ledger."""
+        ledger = Ledger.open(url)
+        return cls(ledger, ledger.budget(dataset).dataset, note)
+
+    @property
+    def budget(self) -> Budget:
+        return self.ledger.budget(self.dataset)
+
+    def charge(self, price: Fraction, method: str) -> Charge:
+        """Pay; after this the ledger knows `charge_id`."""
+        return self.ledger.charge(self.dataset, price, method=method, note=self.note, charge_id=self.charge_id)
+
+    def spent(self, price: Fraction) -> str:
+        """What this run has cost so far, in words; asks the ledger, which alone knows."""
+        try:
+            charged = self.ledger.was_charged(self.dataset, self.charge_id)
+        except LedgerError:
+            return f"The ledger {self.ledger} does not answer: epsilon = {written_up(price)} may have been charged."
+        if charged:
+            return f"epsilon = {written_up(price)} of {self.dataset!r} was charged before and stays spent."
+        return UNCHARGED
+
+
+@dataclass(frozen=True)
+class Curated:
+    """A release that is in its place, and what it cost."""
+
+    folder: Path
+    certificate: Certificate
+    budget: Budget | None
+
+
+def price_of(epsilon: float) -> Fraction:
+    """What a release at `epsilon` is charged: the decimal somebody wrote, so that ten times 0.1 is 1."""
+    return as_written(check_epsilon(epsilon))
+
+
+def check_order(estimator: DPSR | PaperDPSR, target: Path, *, account: Account | None, overwrite: bool) -> None:
+    """Refuse what needs no ratings to be refused."""
+    price = price_of(estimator.epsilon)
+    check_target(target, overwrite=overwrite)
+    if account is None:
+        return
+    if estimator.random_state is not None:
+        raise PrivacyError("no ledger takes a seeded run: whoever has the seed can subtract the noise. Leave it out.")
+    if isinstance(estimator, PaperDPSR) and estimator.as_published:
+        raise PrivacyError(
+            "no ledger takes the paper's Stage 1 as published: its true epsilon exceeds the one asked for. "
+            "Use the repaired one (--method paper) or ours."
+        )
+    account.ledger.check(account.dataset, price)
+
+
+def curate(
+    ratings: RawRatings,
+    estimator: DPSR | PaperDPSR,
+    target: Path,
+    *,
+    account: Account | None = None,
+    overwrite: bool = False,
+    last_call: Callable[[], None] = lambda: None,
+) -> Curated:
+    """Make the release and put it in its place. `last_call` is called when only the rename is left."""
+    check_order(estimator, target, account=account, overwrite=overwrite)
+    check_room(target, expected_bytes(ratings.mask))
+    price = price_of(estimator.epsilon)
+    try:
+        with placed(target, overwrite=overwrite) as draft:
+            if account is None:
+                certificate = estimator.fit(ratings).certificate
+                _write(estimator, draft)
+            else:
+                certificate = _charged(ratings, estimator, draft, account, price)
+            last_call()
+    except MemoryError:
+        error = ReleaseError("there is not enough memory for these ratings. Run it on a larger machine.")
+        raise _with_the_price(error, account, price) from None
+    except DpsrError as error:
+        raise _with_the_price(error, account, price) from error
+    return Curated(target, certificate, None if account is None else _budget_if_possible(account))
+
+
+def _charged(
+    ratings: RawRatings, estimator: DPSR | PaperDPSR, draft: Path, account: Account, price: Fraction
+) -> Certificate:
+    """Charge, fit, write, record."""
+    announce("Charging the ledger")
+    charge = account.charge(price, "paper" if isinstance(estimator, PaperDPSR) else "default")
+    model = clone(estimator).set_params(epsilon=charge.spendable).fit(ratings)
+    charge.check(model.certificate)
+    _write(model, draft)
+    account.ledger.record(charge, model.certificate)
+    return model.certificate
+
+
+def _write(model: DPSR | PaperDPSR, draft: Path) -> None:
+    announce("Writing the folder")
+    model.save(draft)
+
+
+def _budget_if_possible(account: Account) -> Budget | None:
+    """What is left; a ledger that cannot be asked any more does not undo a release."""
+    with suppress(LedgerError):
+        return account.budget
+    return None
+
+
+def _with_the_price(error: DpsrError, account: Account | None, price: Fraction) -> DpsrError:
+    """The same error, and what it has cost if it has cost anything."""
+    said = "" if account is None else account.spent(price)
+    return error if said in ("", UNCHARGED) else type(error)(f"{error} {said}")
