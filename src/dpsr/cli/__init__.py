@@ -7,6 +7,7 @@ Exit codes: 0 done; 1 the answer is no (a check failed); 2 bad input or a refusa
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
 from dpsr.cli.interrupts import InterruptedByHandError, interruptible
 from dpsr.errors import DpsrError
@@ -18,10 +19,7 @@ def main() -> None:
         with interruptible():
             _run()
     except KeyboardInterrupt:
-        from dpsr.cli.terminal import complain
-
-        complain("interrupted.")
-        sys.exit(130)
+        _stop("interrupted.")
 
 
 def _run() -> None:
@@ -31,12 +29,19 @@ def _run() -> None:
     try:
         app()
     except InterruptedByHandError as error:
-        complain(str(error))
-        sys.exit(130)
+        _stop(str(error))
     except DpsrError as error:
         complain(str(error))
         sys.exit(2)
     except SystemExit as stop:
         if stop.code == 130:  # how the command framework reports Ctrl-C
-            complain("interrupted.")
+            _stop("interrupted.")
         raise
+
+
+def _stop(message: str) -> NoReturn:
+    from dpsr.cli.terminal import complain
+
+    complain(message)
+    exec("")  # Python remembers an interrupt that went through `exec` and would end by a signal: this makes it forget
+    sys.exit(130)

@@ -45,7 +45,6 @@ RatingsFile = Annotated[
     RatingsSource,
     typer.Argument(
         parser=RatingsSource,
-        metavar="RATINGS",
         help="CSV, TSV, Parquet or a MovieLens file (u.data, ratings.dat); or a database, sqlite:///file.db or "
         "postgresql://user@host/database, with --query.",
     ),

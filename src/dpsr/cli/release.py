@@ -31,6 +31,7 @@ from dpsr.cli.terminal import err, out, promise, verdict
 
 if TYPE_CHECKING:
     from dpsr.pipeline.curate import Account, Curated
+    from dpsr.types.raw import RawRatings
 
 EXAMPLE = "Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out release/ --ledger ledger.db --yes"
 
@@ -73,41 +74,63 @@ def release(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts; needs --yes.")] = False,
 ) -> None:
     """Turn ratings into a private release: a rating table, a model and a certificate."""
-    from dpsr.pipeline.curate import Account, check_order, curate, price_of
-    from dpsr.pipeline.methods import build
-
-    account = None
+    account, shown = None, err if as_json else out
     try:
-        price = price_of(epsilon)
-        account = Account.open(ledger, dataset, note) if ledger else None
+        from dpsr.pipeline.curate import Account, check_order, check_space, curate
+        from dpsr.pipeline.methods import build
+
+        check_asking(as_json, yes)
         estimator = build(method.value, epsilon)
+        account = Account.open(ledger, dataset, epsilon, note) if ledger else None
         check_order(estimator, out_dir, account=account, overwrite=force)
         reading = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap, query)
         table = reading.read()
-        shown = err if as_json else out
-        shown.print(
-            f"{escape(ratings.name)}: {len(table):,} ratings, {table.mask.n_users:,} users, "
-            f"{table.mask.n_items:,} items."
-        )
-        shown.print(promise(epsilon))
-        shown.print(NO_LEDGER if account is None else forewarning(account, epsilon))
+        check_space(table, out_dir)
+        shown.print(preview(ratings.name, table, epsilon, account))
         if not yes:
-            agree(as_json)
+            agree()
         with showing_stages():
             done = curate(table, estimator, out_dir, account=account, overwrite=force, last_call=too_late)
     except KeyboardInterrupt:
-        spent = "" if account is None else f" {account.spent(price)}"
-        raise InterruptedByHandError(f"interrupted; nothing was written.{spent}") from None
+        spent = "nothing was spent." if account is None else account.spent()
+        raise InterruptedByHandError(f"interrupted; nothing was written; {spent}") from None
     if as_json:
         typer.echo(json.dumps(record(done, account), indent=2))
     else:
-        report(done, account)
+        out.print(report(done, account))
 
 
-def agree(as_json: bool) -> None:
+def check_asking(as_json: bool, yes: bool) -> None:
+    """A script cannot be asked."""
+    from dpsr.errors import ParameterError
+
+    if as_json and not yes:
+        raise ParameterError(
+            "--json prints JSON and asks nothing, so the budget must be agreed to beforehand: add --yes."
+        )
+
+
+def preview(name: str, table: RawRatings, epsilon: float, account: Account | None) -> str:
+    """What is there, what is promised, and what it will cost, before anything is spent."""
+    counts = f"{len(table):,} ratings, {table.mask.n_users:,} users, {table.mask.n_items:,} items."
+    return "\n".join([f"{escape(name)}: {counts}", promise(epsilon), NO_LEDGER if account is None else price(account)])
+
+
+def price(account: Account) -> str:
+    """What the ledger has, and will have."""
+    from dpsr.privacy.amounts import written_down
+
+    budget = account.budget
+    after = written_down(budget.left_epsilon - account.price)
+    return (
+        f"Charges [bold]{escape(account.dataset)}[/bold] in {escape(str(account.ledger))}: epsilon = "
+        f"{written_down(budget.left_epsilon)} is left of {written_down(budget.epsilon)}, {after} will be. "
+        "A charge is never refunded."
+    )
+
+
+def agree() -> None:
     """Ask before anything is spent; no is exit code 1."""
-    if as_json:
-        raise typer.BadParameter("--json does not ask, so it needs --yes.")
     out.print("Spend this budget and write the release? [bold]\\[y/N][/bold] ", end="")
     try:
         answer = input()
@@ -119,29 +142,16 @@ def agree(as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def forewarning(account: Account, epsilon: float) -> str:
-    """What the ledger has, and will have."""
-    from dpsr.pipeline.curate import price_of
-    from dpsr.privacy.amounts import written_down
-
-    budget = account.budget
-    after = written_down(budget.left_epsilon - price_of(epsilon))
-    return (
-        f"Charges [bold]{escape(account.dataset)}[/bold] in {escape(str(account.ledger))}: epsilon = "
-        f"{written_down(budget.left_epsilon)} is left of {written_down(budget.epsilon)}, {after} will be. "
-        "A charge is never refunded."
-    )
-
-
-def report(done: Curated, account: Account | None) -> None:
+def report(done: Curated, account: Account | None) -> str:
     """What it cost, and where it is."""
     from dpsr.privacy.amounts import written_down
 
-    out.print(verdict(done.certificate))
+    lines = [verdict(done.certificate)]
     if account is not None and done.budget is not None:
         left, total = written_down(done.budget.left_epsilon), written_down(done.budget.epsilon)
-        out.print(f"The ledger has epsilon = {left} left of {total} for {escape(account.dataset)}.")
-    out.print(f"Release written to [bold]{escape(str(done.folder))}[/bold]: ratings.parquet is the table to share.")
+        lines.append(f"The ledger has epsilon = {left} left of {total} for {escape(account.dataset)}.")
+    lines.append(f"Release written to [bold]{escape(str(done.folder))}[/bold]: ratings.parquet is the table to share.")
+    return "\n".join(lines)
 
 
 def record(done: Curated, account: Account | None) -> dict[str, Any]:

@@ -33,8 +33,6 @@ from dpsr.release import check_room, check_target, expected_bytes, placed
 from dpsr.types import Certificate
 from dpsr.types.raw import RawRatings
 
-UNCHARGED = "Nothing was charged to the ledger."
-
 
 @dataclass(frozen=True)
 class Account:
@@ -42,32 +40,45 @@ class Account:
 
     ledger: Ledger
     dataset: str
+    price: Fraction
     note: str = ""
     charge_id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @classmethod
-    def open(cls, url: str, dataset: str | None = None, note: str = "") -> Account:
-        """The budget of `dataset`, or of the only data set in the ledger."""
-        ledger = Ledger.open(url)
-        return cls(ledger, ledger.budget(dataset).dataset, note)
+    def open(cls, url: str, dataset: str | None, epsilon: float, note: str = "") -> Account:
+        """The budget of `dataset`, or of the only data set in the ledger, for a release at `epsilon`.
+
+        The price is the decimal somebody wrote, so that ten times 0.1 is 1.
+        """
+        price, ledger = as_written(check_epsilon(epsilon)), Ledger.open(url)
+        return cls(ledger, ledger.budget(dataset).dataset, price, note)
 
     @property
     def budget(self) -> Budget:
         return self.ledger.budget(self.dataset)
 
-    def charge(self, price: Fraction, method: str) -> Charge:
-        """Pay; after this the ledger knows `charge_id`."""
-        return self.ledger.charge(self.dataset, price, method=method, note=self.note, charge_id=self.charge_id)
+    def check(self) -> None:
+        """Refuse now what a charge would refuse."""
+        self.ledger.check(self.dataset, self.price)
 
-    def spent(self, price: Fraction) -> str:
-        """What this run has cost so far, in words; asks the ledger, which alone knows."""
+    def charge(self, method: str) -> Charge:
+        """Pay; after this the ledger knows `charge_id`."""
+        facts = {"method": method, "note": self.note, "charge_id": self.charge_id}
+        return self.ledger.charge(self.dataset, self.price, **facts)
+
+    def was_charged(self) -> bool | None:
+        """The ledger alone knows; None if it does not answer."""
         try:
-            charged = self.ledger.was_charged(self.dataset, self.charge_id)
+            return self.ledger.was_charged(self.dataset, self.charge_id)
         except LedgerError:
-            return f"The ledger {self.ledger} does not answer: epsilon = {written_up(price)} may have been charged."
-        if charged:
-            return f"epsilon = {written_up(price)} of {self.dataset!r} was charged before and stays spent."
-        return UNCHARGED
+            return None
+
+    def spent(self) -> str:
+        """What this run has cost so far, in words."""
+        price, charged = f"epsilon = {written_up(self.price)} of {self.dataset!r}", self.was_charged()
+        if charged is None:
+            return f"the ledger does not answer, and {price} may have been charged."
+        return f"{price} was charged before that and stays spent." if charged else "nothing was charged to the ledger."
 
 
 @dataclass(frozen=True)
@@ -79,14 +90,9 @@ class Curated:
     budget: Budget | None
 
 
-def price_of(epsilon: float) -> Fraction:
-    """What a release at `epsilon` is charged: the decimal somebody wrote, so that ten times 0.1 is 1."""
-    return as_written(check_epsilon(epsilon))
-
-
 def check_order(estimator: DPSR | PaperDPSR, target: Path, *, account: Account | None, overwrite: bool) -> None:
     """Refuse what needs no ratings to be refused."""
-    price = price_of(estimator.epsilon)
+    check_epsilon(estimator.epsilon)
     check_target(target, overwrite=overwrite)
     if account is None:
         return
@@ -97,7 +103,12 @@ def check_order(estimator: DPSR | PaperDPSR, target: Path, *, account: Account |
             "no ledger takes the paper's Stage 1 as published: its true epsilon exceeds the one asked for. "
             "Use the repaired one (--method paper) or ours."
         )
-    account.ledger.check(account.dataset, price)
+    account.check()
+
+
+def check_space(ratings: RawRatings, target: Path) -> None:
+    """Refuse a disk that is too small; reads the public mask alone."""
+    check_room(target, expected_bytes(ratings.mask))
 
 
 def curate(
@@ -111,30 +122,27 @@ def curate(
 ) -> Curated:
     """Make the release and put it in its place. `last_call` is called when only the rename is left."""
     check_order(estimator, target, account=account, overwrite=overwrite)
-    check_room(target, expected_bytes(ratings.mask))
-    price = price_of(estimator.epsilon)
+    check_space(ratings, target)
     try:
         with placed(target, overwrite=overwrite) as draft:
             if account is None:
                 certificate = estimator.fit(ratings).certificate
                 _write(estimator, draft)
             else:
-                certificate = _charged(ratings, estimator, draft, account, price)
+                certificate = _charged(ratings, estimator, draft, account)
             last_call()
     except MemoryError:
         error = ReleaseError("there is not enough memory for these ratings. Run it on a larger machine.")
-        raise _with_the_price(error, account, price) from None
+        raise _with_the_price(error, account) from None
     except DpsrError as error:
-        raise _with_the_price(error, account, price) from error
+        raise _with_the_price(error, account) from error
     return Curated(target, certificate, None if account is None else _budget_if_possible(account))
 
 
-def _charged(
-    ratings: RawRatings, estimator: DPSR | PaperDPSR, draft: Path, account: Account, price: Fraction
-) -> Certificate:
+def _charged(ratings: RawRatings, estimator: DPSR | PaperDPSR, draft: Path, account: Account) -> Certificate:
     """Charge, fit, write, record."""
     announce("Charging the ledger")
-    charge = account.charge(price, "paper" if isinstance(estimator, PaperDPSR) else "default")
+    charge = account.charge("paper" if isinstance(estimator, PaperDPSR) else "default")
     model = clone(estimator).set_params(epsilon=charge.spendable).fit(ratings)
     charge.check(model.certificate)
     _write(model, draft)
@@ -154,7 +162,8 @@ def _budget_if_possible(account: Account) -> Budget | None:
     return None
 
 
-def _with_the_price(error: DpsrError, account: Account | None, price: Fraction) -> DpsrError:
-    """The same error, and what it has cost if it has cost anything."""
-    said = "" if account is None else account.spent(price)
-    return error if said in ("", UNCHARGED) else type(error)(f"{error} {said}")
+def _with_the_price(error: DpsrError, account: Account | None) -> DpsrError:
+    """The same error, and what it has cost unless that is nothing."""
+    if account is None or account.was_charged() is False:
+        return error
+    return type(error)(f"{error} Note: {account.spent()}")

@@ -34,6 +34,7 @@ def check_target(path: Path, *, overwrite: bool = False) -> None:
     try:
         taken = path.is_symlink() or path.exists()
         inside = set(os.listdir(path)) if path.is_dir() else set()
+        _refuse_unwritable(next(parent for parent in path.absolute().parents if parent.exists()))
     except OSError as error:
         raise _cannot_write(path, error) from error
     if taken and (path.is_symlink() or not path.is_dir()):
@@ -42,6 +43,13 @@ def check_target(path: Path, *, overwrite: bool = False) -> None:
         raise ReleaseError(f"the folder {path.name} exists already. Choose another name, or allow it with --force.")
     if inside and MANIFEST not in inside:
         raise ReleaseError(f"the folder {path.name} is not a release, so it is not replaced. Choose another name.")
+
+
+def _refuse_unwritable(folder: Path) -> None:
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, f"{folder.name} is not a folder")
+    if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(errno.EACCES, f"nothing may be written in {folder.name or folder}")
 
 
 def check_room(path: Path, n_bytes: int) -> None:
@@ -61,6 +69,7 @@ def placed(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
     The block forces what it writes to disk (`sync_tree`); the rename and its forcing happen here.
     """
+    clear_leftovers(path)
     check_target(path, overwrite=overwrite)
     missing: list[Path] = []
     root = path.parent / f".{path.name}.{secrets.token_hex(6)}.partial"  # named before it exists: cleaned in any case
@@ -69,7 +78,6 @@ def placed(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         try:
             missing += [parent for parent in (path.parent, *path.parent.parents) if not parent.exists()]
             path.parent.mkdir(parents=True, exist_ok=True)
-            clear_leftovers(path)
             root.mkdir(mode=0o700)
             handle = _own(root)
             yield root / path.name
