@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import Connection
+from sqlalchemy import Connection, CursorResult
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from dpsr.data.assemble import RatingColumns
@@ -37,10 +37,10 @@ def columns_of_query(
     if database.is_file and not database.path.is_file():
         raise DataError(f"{database} does not exist. Check the path: sqlite:///relative.db or sqlite:////absolute.db.")
     try:
-        with database.engine("ro").connect() as connection:
-            names, chunks = _answer(connection, query, source)
+        with database.engine("ro").connect() as connection, _ask(connection, query, source) as answer:
+            names = [str(name) for name in answer.keys()]  # noqa: SIM118 (a result, not a dict)
             roles = find_columns(names, source=source.name, user=user, item=item, rating=rating, timestamp=timestamp)
-            columns = _columns(chunks, roles.used, [names[place] for place in roles.used], source)
+            columns = _columns(answer.partitions(CHUNK), roles.used, [names[place] for place in roles.used], source)
     except SQLAlchemyError as error:
         reason = database.reason(error) if isinstance(error, DBAPIError) else type(error).__name__
         raise DataError(
@@ -50,18 +50,18 @@ def columns_of_query(
     return RatingColumns(columns[0], columns[1], columns[2], (columns[3:] or [None])[0], source)
 
 
-def _answer(connection: Connection, query: str, source: Source) -> tuple[list[str], Iterator[Sequence[Any]]]:
-    """The names of the answer's columns, and its rows in chunks."""
-    if connection.dialect.name == "postgresql":
-        connection = connection.execution_options(postgresql_readonly=True, stream_results=True)
-        query = query.replace("%", "%%")  # the driver's placeholder
+def _ask(connection: Connection, query: str, source: Source) -> CursorResult[Any]:
+    """The answer, of which the database sends a chunk at a time."""
     statement = query.strip().rstrip(";")
     if not statement:
         raise DataError(f"{source.name} is empty. Give one with --query, such as: select user, item, rating from r.")
+    if connection.dialect.name == "postgresql":
+        connection = connection.execution_options(postgresql_readonly=True, stream_results=True)
+        statement = statement.replace("%", "%%")  # the driver's placeholder
     answer = connection.execution_options(yield_per=CHUNK).exec_driver_sql(statement)
     if not answer.returns_rows:
         raise DataError(f"{source.name} gives no rows. Give a SELECT with a user, an item and a rating in each row.")
-    return [str(name) for name in answer.keys()], iter(answer.partitions(CHUNK))  # noqa: SIM118 (a result, not a dict)
+    return answer
 
 
 def _columns(
