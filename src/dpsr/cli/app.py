@@ -15,6 +15,7 @@ from dpsr.cli import (
     doctor,
     explain,
     frontier,
+    ledger,
     plan,
     predict,
     recommend,
@@ -37,6 +38,7 @@ app.command("card", epilog=card.EXAMPLE)(card.card)
 app.command("verify", epilog=verify.EXAMPLE)(verify.verify)
 app.command("audit", epilog=audit.EXAMPLE)(audit.audit)
 app.command("explain", epilog=explain.EXAMPLE)(explain.explain)
+app.add_typer(ledger.app, name="ledger")
 app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
 app.command("describe", epilog=describe.EXAMPLE)(describe.describe)
 app.command("recommend", epilog=recommend.EXAMPLE)(recommend.recommend)

@@ -14,9 +14,6 @@ No pickles: Parquet and JSON only.
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,8 +26,8 @@ import pyarrow.parquet as pq
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import ReleaseError
 from dpsr.release.contents import Contents
-from dpsr.release.manifest import MANIFEST
-from dpsr.release.manifest import write_manifest as _write_manifest
+from dpsr.release.manifest import write_manifest
+from dpsr.release.place import placed, sync_tree
 from dpsr.release.release import Release
 from dpsr.types import Affinity, Certificate, Mask, Model, Scale
 from dpsr.types.ids import codes_of
@@ -39,42 +36,29 @@ Floats = npt.NDArray[np.float64]
 
 MODEL_FORMAT = "dpsr-model-1"
 
+_FIXED_BYTES, _BYTES_PER_RATING, _BYTES_PER_ROW = 3_000_000, 40, 1_000
+"""Certificate and pages; five columns of eight bytes; some hundred numbers for each user and item."""
+
 
 def write_release(
     contents: Contents, path: Path, *, overwrite: bool = False, pages: Mapping[str, str] | None = None
 ) -> Path:
     """Write the folder `path`, with further text `pages`; an existing one stays unless `overwrite`."""
-    check_target(path, overwrite=overwrite)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
-    try:
-        draft.chmod(0o755)
+    with placed(path, overwrite=overwrite) as draft:
+        draft.mkdir()
         _write_files(contents, draft)
         for name, text in (pages or {}).items():
             (draft / name).write_text(text, "utf-8")
-        _write_manifest(draft)
-        for entry in [*draft.iterdir(), draft]:
-            _sync(entry)
-        _swap_in(draft, path)
-    except OSError as error:
-        raise ReleaseError(
-            f"the release could not be written to {path.name}: {error.strerror or error}. "
-            "Nothing was left behind. Choose a folder with enough room (--out) and run again."
-        ) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        write_manifest(draft)
+        sync_tree(draft)
     return path
 
 
-def check_target(path: Path, *, overwrite: bool = False) -> None:
-    """Refuse early, before anything is computed or spent."""
-    if path.exists() and not path.is_dir():
-        raise ReleaseError(f"{path.name} is a file; a release is a folder. Choose another name with --out.")
-    if path.exists() and any(path.iterdir()):
-        if not overwrite:
-            raise ReleaseError(f"the folder {path.name} exists already. Choose another name, or allow it with --force.")
-        if not (path / MANIFEST).exists():
-            raise ReleaseError(f"the folder {path.name} is not a release, so it is not replaced. Choose another name.")
+def expected_bytes(mask: Mask) -> int:
+    """About what a release of these ratings takes on disk, on the generous side; read off the public mask."""
+    ids = mask.user_ids.nbytes + mask.item_ids.nbytes
+    rows = mask.n_users + mask.n_items
+    return _FIXED_BYTES + 2 * ids + _BYTES_PER_RATING * mask.n_ratings + _BYTES_PER_ROW * rows
 
 
 def load_release(path: str | Path) -> Release:
@@ -163,26 +147,6 @@ def _write_side(path: Path, columns: dict[str, Any], vectors: dict[str, Floats |
 
 def _write_json(path: Path, record: dict[str, Any]) -> None:
     path.write_text(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
-
-
-def _sync(entry: Path) -> None:
-    handle = os.open(entry, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _swap_in(draft: Path, path: Path) -> None:
-    """Rename the finished draft into place; an old release steps aside first and is deleted last."""
-    old = None
-    if path.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
-        os.rename(path, old / path.name)
-    os.rename(draft, path)
-    _sync(path.parent)
-    if old is not None:
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _assemble(facts: dict[str, Any], certificate: Certificate, tables: dict[str, pa.Table]) -> Release:
