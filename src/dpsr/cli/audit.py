@@ -10,7 +10,18 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from dpsr.cli.reading import Delimiter, Duplicates, Item, OnDuplicates, Rating, Reading, Snap, Timestamp, User
+from dpsr.cli.reading import (
+    Delimiter,
+    Duplicates,
+    Item,
+    OnDuplicates,
+    Rating,
+    RatingsSource,
+    Reading,
+    Snap,
+    Timestamp,
+    User,
+)
 from dpsr.cli.release import Method
 from dpsr.cli.terminal import err, out
 
@@ -57,7 +68,9 @@ def audit(
     folder = source is not None and source.is_dir()
     ratings = None
     if source is not None and not folder and scale is not None:
-        ratings = Reading(source, scale, user, item, rating, timestamp, delimiter, duplicates, snap).read()
+        ratings = Reading(
+            RatingsSource(str(source)), scale, user, item, rating, timestamp, delimiter, duplicates, snap
+        ).read()
     request = AuditRequest(
         method=method.value,
         scale=Scale.parse(scale, snap=snap) if scale else None,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpsr.cli.reading import Delimiter, Item, Rating, RatingsFile, Timestamp, User
+from dpsr.cli.reading import Delimiter, Item, Rating, Timestamp, User
 from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
 
@@ -23,7 +24,7 @@ NOTE = (
 
 
 def describe(
-    ratings: RatingsFile,
+    ratings: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or a MovieLens file (u.data, ratings.dat).")],
     user: User = None,
     item: Item = None,
     rating: Rating = None,

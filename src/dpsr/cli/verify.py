@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from dpsr.cli.ledger import LEDGER_HELP, Dataset
 from dpsr.cli.terminal import out, verdict
 
 EXAMPLE = "Example: dpsr verify release/"
@@ -19,6 +20,10 @@ def verify(
     allow_not_private: Annotated[
         bool, typer.Option("--allow-not-private", help="Accept a release that rightly calls itself NOT PRIVATE.")
     ] = False,
+    ledger: Annotated[
+        str | None, typer.Option(help=f"Require that it is recorded here: {LEDGER_HELP}")
+    ] = None,
+    dataset: Dataset = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Recompute what a release promises from its own tables, and check every byte of its folder.
@@ -29,6 +34,10 @@ def verify(
     from dpsr.release.verify import LIMIT
 
     result = check(release)
+    if ledger is not None:
+        from dpsr.pipeline.curate import recorded_in
+
+        result = recorded_in(result, ledger, dataset)
     accepted = result.private or (allow_not_private and result.intact)
     if as_json:
         typer.echo(json.dumps({**result.to_dict(), "accepted": accepted}, indent=2))
