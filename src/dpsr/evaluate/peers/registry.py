@@ -1,0 +1,39 @@
+"""Every method of the comparison by name, in the order in which a table shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpsr.errors import ParameterError, PrivacyError
+from dpsr.evaluate.peers.base import Peer
+
+Build = Callable[[float, float, int], Peer]
+
+PRIVATE: dict[str, Build] = {}
+NOT_PRIVATE: dict[str, Callable[[int], Peer]] = {}
+
+
+def peer_names() -> list[str]:
+    """All methods, the private ones first."""
+    return [*PRIVATE, *NOT_PRIVATE]
+
+
+def is_private(name: str) -> bool:
+    """Whether a method takes a budget; without one it is run once and not once per epsilon."""
+    _known(name)
+    return name in PRIVATE
+
+
+def build_peer(name: str, epsilon: float | None, delta: float, seed: int) -> Peer:
+    """The method `name` with its budget and seed, not fitted. Methods without privacy take no epsilon."""
+    _known(name)
+    if name in NOT_PRIVATE:
+        return NOT_PRIVATE[name](seed)
+    if epsilon is None:
+        raise PrivacyError(f"the method {name} is private and needs an epsilon, found none. Give one, for example 1.")
+    return PRIVATE[name](epsilon, delta, seed)
+
+
+def _known(name: str) -> None:
+    if name not in PRIVATE and name not in NOT_PRIVATE:
+        raise ParameterError(f"a method is one of {', '.join(peer_names())}, found {name!r}.")
