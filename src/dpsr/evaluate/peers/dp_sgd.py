@@ -8,9 +8,9 @@ and item, rated or not. Adding or removing one rating moves the sum by at most C
 rating and who rated what is protected too. A first release gives the mean and noisy counts (a rating adds 1 to a user,
 1 to an item and |y| <= 1 to the sum: sensitivity sqrt 3), from which each row gets a step of its own,
 
-    step_a = rate / (n_a + ridge_a),   ridge_a = (residual + noise^2 / n_a) / signal,
+    x_a <- x_a + 2 / (t + 2) (gradient_a - ridge_a x_a) / (n_a + ridge_a),   ridge_a = (residual + noise^2 / n_a) / signal,
 
-the ridge its noise calls for. z is the smallest with which all releases together cost (epsilon, delta), by the privacy
+with the ridge its noise calls for and steps that average the noise over time. z is the smallest with which all releases together cost (epsilon, delta), by the privacy
 loss distributions of dp-accounting.
 """
 
@@ -33,11 +33,11 @@ from dpsr.types.raw import RawRatings
 Floats = npt.NDArray[np.float64]
 
 STEPS, SAMPLING, RANK, CLIP = 60, 0.3, 4, 0.5
-RATE, START = 1.0, 0.1
+START = 0.1
 COUNT_SHARE = 0.1
 """Of the budget (in 1 / multiplier^2), what the mean and the counts take."""
 COUNT_SENSITIVITY = float(np.sqrt(3.0))
-RESIDUAL, BIAS_SIGNAL, FACTOR_SIGNAL = 0.15, 0.05, 0.05
+RESIDUAL, BIAS_SIGNAL, FACTOR_SIGNAL = 0.15, 0.05, 0.02
 """Variances in [-1, 1] of ratings around their expectation, of biases and of factors: the scale of 5-star ratings."""
 
 
@@ -62,19 +62,17 @@ class DPSGD(PrivatePeer):
             counts_and_sum(mask, y), sensitivity=COUNT_SENSITIVITY, multiplier=z * _count_multiplier(), rng=rng
         )
         mean = float(np.clip(counts[-1] / mask.n_ratings, -1, 1))
-        rows, prices = self._train(mask, y - mean, counts[:-1], z, rng)
+        step = _steps(mask, counts[:-1], price.scale, _noise(z))
+        rows, prices = self._train(mask, y - mean, step, z, rng)
         model = Linear(ratings.scale, mean, *split_rows(rows, mask.n_users))
         spent = epsilon_of([price, *prices], self.delta)
         return model, Protection("rating (add/remove)", spent, self.delta, CATALOGUE, FLOATING)
 
     def _train(
-        self, mask: Mask, y: Floats, counts: Floats, z: float, rng: np.random.Generator
+        self, mask: Mask, y: Floats, step: Step, z: float, rng: np.random.Generator
     ) -> tuple[Floats, list[Price]]:
         """Rows (bias, factors) of users, then items, and the receipts of the steps."""
-        noise = z * CLIP / SAMPLING / np.sqrt(STEPS)
-        step = _steps(mask, counts, noise)
-        rows, prices = start_rows(mask, rng), []
-        history = []
+        rows, prices, history = start_rows(mask, rng), [], []
         for t in range(STEPS):
             chosen = np.flatnonzero(rng.random(mask.n_ratings) < SAMPLING)
             gradient = clipped_gradient(mask.users[chosen], mask.items[chosen], y[chosen], rows, mask.n_users, CLIP)
@@ -82,10 +80,15 @@ class DPSGD(PrivatePeer):
             rows = rows + 2 / (t + 2) * step.rate * (noisy / SAMPLING - step.ridge * rows)
             prices.append(price)
             history.append(rows)
-        return self._finish(history, mask, counts, noise), prices
+        return self._finish(history, mask, step, _noise(z)), prices
 
-    def _finish(self, history: list[Floats], mask: Mask, counts: Floats, noise: float) -> Floats:
+    def _finish(self, history: list[Floats], mask: Mask, step: Step, noise: float) -> Floats:
         return history[-1]
+
+
+def _noise(z: float) -> float:
+    """Standard deviation of the noise in the sum of all gradients when every step weighs the same."""
+    return float(z * CLIP / SAMPLING / np.sqrt(STEPS))
 
 
 def _count_multiplier() -> float:
@@ -112,15 +115,20 @@ def split_rows(rows: Floats, n_users: int) -> tuple[Floats, Floats]:
     return users, np.hstack([one[n_users:], rows[n_users:, :1], rows[n_users:, 1:]])
 
 
-def _steps(mask: Mask, counts: Floats, noise: float) -> Step:
-    """Step and ridge of every row from the noisy counts. A factor's gradient weighs a rating with |q|^2, about d START^2"""
-    n = np.maximum(counts, 1.0)
-    average = np.where(np.arange(len(n)) < mask.n_users, mask.n_ratings / mask.n_users, mask.n_ratings / mask.n_items)
-    n = np.clip(n, 0.1 * average, mask.n_ratings)[:, None]
-    signal = np.concatenate([[BIAS_SIGNAL], np.full(RANK, FACTOR_SIGNAL)])
-    weight = np.concatenate([[1.0], np.full(RANK, FACTOR_SIGNAL)])
+def _steps(mask: Mask, counts: Floats, count_noise: float, noise: float) -> Step:
+    """Step and ridge of every row from the noisy counts. A factor's gradient weighs a rating with a factor squared."""
+    n = believed_counts(counts, mask, count_noise)[:, None]
+    signal = np.array([BIAS_SIGNAL, *[FACTOR_SIGNAL] * RANK])
+    weight = np.array([1.0, *[FACTOR_SIGNAL] * RANK])
     ridge = (RESIDUAL + noise**2 / (weight * n)) / signal
-    return Step(RATE / (n + ridge), ridge)
+    return Step(1 / (n + ridge), ridge)
+
+
+def believed_counts(counts: Floats, mask: Mask, noise: float) -> Floats:
+    """Noisy counts drawn towards the public average of their side, as a count of that spread would be."""
+    average = mask.n_ratings / np.repeat(np.array(mask.shape), mask.shape)
+    trust = average**2 / (average**2 + noise**2)
+    return np.clip(average + trust * (counts - average), 0.1 * average, mask.n_ratings)
 
 
 @kernel

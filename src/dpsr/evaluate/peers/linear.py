@@ -64,9 +64,7 @@ class Linear:
 
 
 @kernel
-def normal_equations(
-    indptr: Integers, columns: npt.NDArray[np.int32], y: Floats, x: Floats
-) -> tuple[Floats, Floats]:
+def normal_equations(indptr: Integers, columns: npt.NDArray[np.int32], y: Floats, x: Floats) -> tuple[Floats, Floats]:
     """gram (rows, d, d) and right (rows, d) of every row; `y` in the order of `columns`."""
     rows, d = len(indptr) - 1, x.shape[1]
     gram, right = np.zeros((rows, d, d)), np.zeros((rows, d))
@@ -81,12 +79,9 @@ def normal_equations(
 
 
 def ridge_solve(gram: Floats, right: Floats, ridge: Floats | float) -> Floats:
-    """(gram_a + ridge_a I)^-1 right_a for every row; `ridge` per row, per row and column, or one number."""
-    rows, d = right.shape
-    ridge = np.asarray(ridge, dtype=np.float64)
-    ridge = np.broadcast_to(ridge[:, None] if ridge.ndim == 1 else ridge, (rows, d))
-    penalised = gram + ridge[:, :, None] * np.eye(d)
-    return np.linalg.solve(penalised, right[:, :, None])[:, :, 0]
+    """(gram_a + ridge_a)^-1 right_a for every row; `ridge` is diagonal: one number, per column, or per row and column."""
+    penalty = np.broadcast_to(np.asarray(ridge, dtype=np.float64), right.shape)[:, :, None] * np.eye(right.shape[1])
+    return np.linalg.solve(gram + penalty, right[:, :, None])[:, :, 0]
 
 
 def noise_ridge(gram: Floats, residual: float, signal: Floats | float, noise: float) -> Floats:

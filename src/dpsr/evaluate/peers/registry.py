@@ -6,9 +6,12 @@ from collections.abc import Callable
 
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.evaluate.peers.base import Peer
+from dpsr.evaluate.peers.berlioz import Berlioz
+from dpsr.evaluate.peers.denoised import Denoised
 from dpsr.evaluate.peers.dp_sgd import DPSGD
 from dpsr.evaluate.peers.dpsr_methods import Pipeline
 from dpsr.evaluate.peers.noisy_ratings import NoisyRatings
+from dpsr.evaluate.peers.objective import ObjectivePerturbation
 from dpsr.evaluate.peers.without_privacy import WithoutPrivacy
 
 PRIVATE: dict[str, Callable[..., Peer]] = {
@@ -20,6 +23,11 @@ PRIVATE: dict[str, Callable[..., Peer]] = {
     "gaussian-als": NoisyRatings,
     "gaussian-mf": NoisyRatings,
     "dp-sgd-mf": DPSGD,
+    "denoised-dp-mf": Denoised,
+    "objective-mf": ObjectivePerturbation,
+    "objective-mf-local": ObjectivePerturbation,
+    "berlioz-input": Berlioz,
+    "berlioz-als": Berlioz,
 }
 NOT_PRIVATE = ("constant", "popularity", "bias", "item-knn", "als", "svd++", "paper-mf")
 

@@ -26,7 +26,10 @@ BASELINES: dict[str, Callable[[int], Baseline]] = {
     "paper-mf": lambda seed: MF(batch_size=MF_BATCH, random_state=seed),
 }
 FITS: dict[str, Callable[[RawRatings, int], Predictor]] = {
-    **{name: (lambda r, seed, build=build: build(seed).fit(r.mask, r.values, r.scale)) for name, build in BASELINES.items()},
+    **{
+        name: (lambda r, seed, build=build: build(seed).fit(r.mask, r.values, r.scale))
+        for name, build in BASELINES.items()
+    },
     "popularity": lambda r, _: MostRatedFirst(r.mask.item_counts.astype(np.float64), float(r.values.mean())),
     "item-knn": lambda r, seed: ItemKNN(random_state=seed).fit(r),
     "svd++": lambda r, seed: SVDpp(random_state=seed).fit(r),
