@@ -111,9 +111,17 @@ def piecewise_bound(epsilon: float) -> float:
     return 1.0 / np.tanh(epsilon / 4)
 
 
+def report_variance(epsilon: float) -> float:
+    """The variance of a report of the number 0."""
+    if not _piecewise_is_better(epsilon):
+        return one_bit_bound(epsilon) ** 2
+    half = exp(-epsilon / 2)  # powers of e^{-eps/2} do not overflow
+    return half * (1 + 3 * half) / (3 * (1 - half) ** 2)
+
+
 def _piecewise_is_better(epsilon: float) -> bool:
     """Worst-case variances: C^2 for one bit (at x = 0), 4 e^{eps/2} / (3 (e^{eps/2} - 1)^2) for the other (at 1)."""
-    half = exp(-epsilon / 2)  # as powers of e^{-eps/2}, which do not overflow
+    half = exp(-epsilon / 2)
     return 4 * half / (3 * (1 - half) ** 2) < one_bit_bound(epsilon) ** 2
 
 

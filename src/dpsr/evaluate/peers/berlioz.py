@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 SHARES = (0.02, 0.14, 0.14, 0.70)
 CLAMP = 0.5
 """B, in half-widths of the scale: one star of five."""
-RANK, SWEEPS = 3, 2
+RANK = 3
 SIGNAL = 0.05
 """Prior variance of a coefficient on vectors of length one at most."""
 
@@ -76,8 +76,9 @@ class Berlioz(PrivatePeer):
     ) -> tuple[float, Floats, Floats, list[Price]]:
         by_item, prices = pattern_of(mask), []
         Q = unit_rows(rng.standard_normal((mask.n_items, RANK)))
-        signal, each = np.full(RANK, SIGNAL), epsilon / (2 * SWEEPS)
-        for _ in range(SWEEPS):
+        signal, sweeps = np.full(RANK, SIGNAL), sweeps_for(self.epsilon)
+        each = epsilon / (2 * sweeps)
+        for _ in range(sweeps):
             settings = {"signal": signal, "sensitivity": 2 * CLAMP}
             P, price = perturbed_rows(mask.indptr, mask.items, left, Q, each, rng, **settings)
             prices.append(price)
@@ -88,6 +89,11 @@ class Berlioz(PrivatePeer):
             prices.append(price)
             Q, last = unit_rows(Q), Q
         return 0.0, P, last, prices
+
+
+def sweeps_for(epsilon: float) -> int:
+    """Two sweeps while noise decides, up to ten where it does not: read from the budget alone."""
+    return int(np.clip(round(epsilon / 5), 2, 10))
 
 
 def clamped(mask: Mask, y: Floats, averages: Averages) -> Floats:
