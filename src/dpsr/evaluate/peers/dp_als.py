@@ -3,7 +3,7 @@
 User-level and joint: the item side is (epsilon, delta)-DP when all ratings of a user come or go, the user side is
 computed from the item side and the user's own ratings. Ratings y in [-1, 1] less a noisy mean of the users' means;
 
-    x_u = (alpha, p_u), p_u clipped to length sqrt(1 - alpha^2),    b_u, p_u from u's own ratings given the item vectors v
+    x_u = (alpha, p_u), |p_u| clipped to sqrt(1 - alpha^2);   b_u, p_u from u's own ratings given the item vectors v
     item side:  (sum_u x_u x_u', sum_u t_uj x_u) + Gaussian noise,   t_uj = clamp(y_uj - mean - b_u, -1, 1),
     v_j = (PSD part of the noisy gram + ridge)^-1 noisy right,
 
@@ -24,8 +24,18 @@ import numpy.typing as npt
 
 from dpsr.evaluate.peers.accounting import epsilon_of, gaussian_multiplier
 from dpsr.evaluate.peers.base import FLOATING, JOINT, PrivatePeer, Protection
-from dpsr.evaluate.peers.linear import Linear, clip_rows, local_rows, normal_equations, ridge_solve, unit_values
-from dpsr.evaluate.peers.perturbed import BIAS_SIGNAL, FACTOR_SIGNAL, RESIDUAL
+from dpsr.evaluate.peers.joint import (
+    ALPHA,
+    ITEM_SIGNAL,
+    ITEM_WEIGHT,
+    RANK,
+    joint_model,
+    own_rows,
+    shared_vectors,
+    start_vectors,
+)
+from dpsr.evaluate.peers.linear import normal_equations, ridge_solve, unit_values
+from dpsr.evaluate.peers.perturbed import RESIDUAL
 from dpsr.evaluate.ranking import Predictor
 from dpsr.privacy.floating import Measured, Price, gaussian_noise
 from dpsr.types import Mask
@@ -36,7 +46,7 @@ Flags = npt.NDArray[np.bool_]
 
 PER_USER, FREQUENT = 50, 0.2
 """k, and the share of the catalogue that counts as frequent, up to epsilon = 5; both grow with epsilon above."""
-RANK, SWEEPS, ALPHA = 2, 2, 0.8
+SWEEPS = 2
 MEAN_SHARE, COUNT_SHARE = 0.02, 0.08
 PUBLIC = "user ids, item ids, scale"
 
@@ -48,55 +58,36 @@ class DPALS(PrivatePeer):
     name: str = "dp-als"
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
-        mask, y, rng = ratings.mask, unit_values(ratings), self._rng()
-        mean, first = self._noisy(np.array([user_means(mask, y).sum()]), 1.0, MEAN_SHARE, rng)
-        y = y - float(np.clip(mean[0] / mask.n_users, -1, 1))
-        order, (k, share) = rng.random(mask.n_ratings), limits(self.epsilon)
+        mask, y, rng = ratings.mask, unit_values(ratings), self._noise()
+        total, first = self._noisy(np.array([user_means(mask, y).sum()]), 1.0, MEAN_SHARE, rng)
+        mean = float(np.clip(total[0] / mask.n_users, -1, 1))
+        order, (k, share) = self._chance(1).random(mask.n_ratings), limits(self.epsilon)
         counted = at_most(k, mask, order, np.ones(mask.n_ratings, dtype=bool))
         counts, second = self._noisy(item_counts(mask, counted), np.sqrt(k), COUNT_SHARE, rng)
-        chosen = at_most(k, mask, order, most_frequent(counts, share)[mask.items])
-        items, prices = self._item_side(mask, y, chosen, rng)
-        own = local_rows(mask, y - items[mask.items, 0] * ALPHA, features(items), own_ridge())
-        model = Linear(
-            ratings.scale,
-            float(np.clip(mean[0] / mask.n_users, -1, 1)),
-            np.column_stack([own, np.full(mask.n_users, ALPHA)]),
-            np.column_stack([features(items), items[:, 0]]),
-        )
+        frequent = most_frequent(counts, share)
+        v, prices = self._item_side(mask, y - mean, at_most(k, mask, order, frequent[mask.items]), frequent, rng)
         spent = epsilon_of([first, second, *prices], self.delta)
-        return model, Protection("user", spent, self.delta, PUBLIC, f"{JOINT}; {FLOATING}")
+        protection = Protection("user", spent, self.delta, PUBLIC, f"{JOINT}; {FLOATING}")
+        return joint_model(ratings.scale, mean, mask, y - mean, v), protection
 
     def _noisy(self, statistic: Floats, sensitivity: float, share: float, rng: np.random.Generator) -> Measured:
         z = gaussian_multiplier(self.epsilon, self.delta, share=share)
         return gaussian_noise(statistic, sensitivity=sensitivity, multiplier=z, rng=rng)
 
-    def _item_side(self, mask: Mask, y: Floats, chosen: Flags, rng: np.random.Generator) -> tuple[Floats, list[Price]]:
+    def _item_side(
+        self, mask: Mask, y: Floats, chosen: Flags, frequent: Flags, rng: np.random.Generator
+    ) -> tuple[Floats, list[Price]]:
         """Item vectors after a few sweeps; users' vectors are recomputed by the users in between."""
-        v = np.column_stack([np.zeros(mask.n_items), rng.normal(0, np.sqrt(FACTOR_SIGNAL), (mask.n_items, RANK))])
-        share, prices = (1 - MEAN_SHARE - COUNT_SHARE) / SWEEPS, []
-        k, frequent = limits(self.epsilon)
+        v = np.where(frequent[:, None], start_vectors(mask.n_items, self._chance()), 0.0)
+        share, prices, (k, _) = (1 - MEAN_SHARE - COUNT_SHARE) / SWEEPS, [], limits(self.epsilon)
         for _ in range(SWEEPS):
-            own = local_rows(mask, y - ALPHA * v[mask.items, 0], features(v), own_ridge())
+            own = own_rows(mask, y, v)
             statistic = item_statistics(mask, y - own[mask.users, 0], own[:, 1:], chosen)
             noisy, price = self._noisy(statistic, np.sqrt(2 * k), share, rng)
-            v = item_vectors(noisy, price.scale, k * mask.n_users / (frequent * mask.n_items))
+            v = item_vectors(noisy, price.scale, k * mask.n_users / frequent.sum())
+            v = np.where(frequent[:, None], v, 0.0)
             prices.append(price)
         return v, prices
-
-
-def own_ridge() -> Floats:
-    """Ridge of a user's own bias and factors."""
-    return RESIDUAL / np.array([BIAS_SIGNAL, *[1.0] * RANK])
-
-
-def features(v: Floats) -> Floats:
-    """What users regress their own ratings on: a constant and the item factors."""
-    return np.column_stack([np.ones(len(v)), v[:, 1:]])
-
-
-def shared_vectors(p: Floats) -> Floats:
-    """x_u of length one at most; the constant is the same for everyone, so that item biases mean the same."""
-    return np.column_stack([np.full(len(p), ALPHA), clip_rows(p, np.sqrt(1 - ALPHA**2))])
 
 
 def limits(epsilon: float) -> tuple[int, float]:
@@ -151,6 +142,5 @@ def item_vectors(noisy: Floats, noise: float, most: float) -> Floats:
     gram = np.einsum("aip,ap,ajp->aij", vectors, np.maximum(values, 0.0), vectors)
     trust = most**2 / (most**2 + noise**2)
     believed = np.maximum(most + trust * (gram[:, 0, 0] / ALPHA**2 - most), 0.1 * most)[:, None]
-    signal = np.array([BIAS_SIGNAL, *[FACTOR_SIGNAL] * RANK])
-    ridge = (RESIDUAL + noise**2 / (believed * np.array([1.0, *[FACTOR_SIGNAL] * RANK]))) / signal
+    ridge = (RESIDUAL + noise**2 / (believed * ITEM_WEIGHT)) / ITEM_SIGNAL
     return ridge_solve(gram, noisy[:, d * (d + 1) // 2 :], ridge)

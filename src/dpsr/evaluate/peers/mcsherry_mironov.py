@@ -48,7 +48,7 @@ class McSherryMironov(PrivatePeer):
     name: str = "mcsherry-mironov"
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
-        mask, y, rng = ratings.mask, unit_values(ratings), self._rng()
+        mask, y, rng = ratings.mask, unit_values(ratings), self._noise()
         centre, item_effects, prices = self._averages(mask, y, rng)
         e, h = user_centred(mask, y - centre - item_effects[mask.items])
         pairs = Pairs.of(mask)

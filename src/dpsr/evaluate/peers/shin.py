@@ -1,15 +1,15 @@
 """Local-DP factorisation in the manner of Shin, Kim, Shin and Xiao 2018, "Privacy enhanced matrix factorization".
 
 Nobody is trusted: a user keeps ratings, bias and factors at home and in each of T rounds reports **one** number. With
-x_u = (alpha, p_u) and the user's residuals e_uj, the gradient of the item vectors is e_uj x_u in the rows of the items u
-rated and zero elsewhere, so that what was rated is hidden too. It is projected from items to B buckets by public random
-signs, clipped, one of its B (d+1) coordinates is drawn at random, and the number goes through a local randomiser with
-epsilon / T (`floating.local_reports`), multiplied by B (d+1). Whatever the user's ratings are, a report costs
-epsilon / T, so the unit is **the user** and the sensitivity needs no argument.
+x_u = (alpha, p_u) and the user's residuals e_uj, the gradient of the item vectors is e_uj x_u in the rows of the items
+that u rated and zero elsewhere, so that what was rated is hidden too. It is projected from items to B buckets by public
+random signs and clipped, one of its B (d+1) coordinates is drawn at random, and the number goes through a local
+randomiser with epsilon / T (`floating.local_reports`), then is multiplied by B (d+1). Whatever the user's ratings are,
+a report costs epsilon / T, so the unit is **the user** and the sensitivity needs no argument.
 
 The server adds up the reports and moves the item vectors. Users compute their own side from the item vectors and their
-own ratings. Shin et al. use the one-bit randomiser; the better of it and the piecewise one is used, which is kinder from
-epsilon / T = 0.6 on. Steps and ridges follow the known variance of the reports.
+own ratings. Shin et al. use the one-bit randomiser; the better of it and the piecewise one is used, which is kinder at
+large epsilon / T. Steps and ridges follow the known variance of the reports.
 """
 
 from __future__ import annotations
@@ -21,9 +21,19 @@ import numpy.typing as npt
 
 from dpsr.evaluate.peers.accounting import epsilon_of
 from dpsr.evaluate.peers.base import FLOATING, JOINT, PrivatePeer, Protection
-from dpsr.evaluate.peers.dp_als import ALPHA, RANK, features, own_ridge, shared_vectors
-from dpsr.evaluate.peers.linear import Linear, local_rows, unit_values
-from dpsr.evaluate.peers.perturbed import BIAS_SIGNAL, FACTOR_SIGNAL, RESIDUAL
+from dpsr.evaluate.peers.joint import (
+    ALPHA,
+    ITEM_SIGNAL,
+    ITEM_WEIGHT,
+    RANK,
+    features,
+    joint_model,
+    own_rows,
+    shared_vectors,
+    start_vectors,
+)
+from dpsr.evaluate.peers.linear import unit_values
+from dpsr.evaluate.peers.perturbed import RESIDUAL
 from dpsr.evaluate.ranking import Predictor
 from dpsr.privacy.floating import Measured, Price, local_reports, report_variance
 from dpsr.types import Mask
@@ -59,31 +69,25 @@ class LocalMF(PrivatePeer):
     name: str = "shin-ldp-mf"
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
-        mask, y, rng = ratings.mask, unit_values(ratings), self._rng()
-        v = np.column_stack([np.zeros(mask.n_items), rng.normal(0, np.sqrt(FACTOR_SIGNAL), (mask.n_items, RANK))])
-        prices: list[Price] = []
+        mask, y, rng = ratings.mask, unit_values(ratings), self._noise()
+        v, prices = start_vectors(mask.n_items, self._chance()), []
         for t in range(ROUNDS):
-            own = local_rows(mask, y - ALPHA * v[mask.items, 0], features(v), own_ridge())
-            projection = Projection.draw(mask.n_items, rng)
-            total, price = self._round(mask, y, v, own, projection, rng)
+            projection = Projection.draw(mask.n_items, self._chance(2 * t + 1))
+            gradients = user_gradients(mask, y, v, own_rows(mask, y, v), projection)
+            total, price = self._reports(gradients, self._chance(2 * t + 2), rng)
             v = v + 2 / (t + 2) * move(total, projection, v, price, mask)
             prices.append(price)
-        own = local_rows(mask, y - ALPHA * v[mask.items, 0], features(v), own_ridge())
-        model = Linear(ratings.scale, 0.0, np.column_stack([own, np.full(mask.n_users, ALPHA)]),
-                       np.column_stack([features(v), v[:, 0]]))  # fmt: skip
-        spent = epsilon_of(prices, self.delta)
-        return model, Protection("user", spent, 0.0, PUBLIC, f"local DP, no trusted curator; {JOINT}; {FLOATING}")
+        note = f"local DP, no trusted curator; {JOINT}; {FLOATING}"
+        protection = Protection("user", epsilon_of(prices, self.delta), 0.0, PUBLIC, note)
+        return joint_model(ratings.scale, 0.0, mask, y, v), protection
 
-    def _round(
-        self, mask: Mask, y: Floats, v: Floats, own: Floats, projection: Projection, rng: np.random.Generator
-    ) -> Measured:
+    def _reports(self, gradients: Floats, chance: np.random.Generator, rng: np.random.Generator) -> Measured:
         """The sum of all users' reports as an unbiased estimate of the projected gradient."""
-        gradients = user_gradients(mask, y, v, own, projection)
-        size = gradients.shape[1]
-        asked = rng.integers(0, size, mask.n_users)
-        answers = np.clip(gradients[np.arange(mask.n_users), asked] / CLIP, -1, 1)
+        users, size = gradients.shape
+        asked = chance.integers(0, size, users)
+        answers = np.clip(gradients[np.arange(users), asked] / CLIP, -1, 1)
         reports, price = local_reports(answers, epsilon=self.epsilon / ROUNDS, rng=rng)
-        total = np.bincount(asked, size * CLIP * reports, minlength=size)
+        total = np.bincount(asked, size * CLIP * reports, minlength=size).astype(np.float64)
         return Measured(total.reshape(BUCKETS, RANK + 1), price)
 
 
@@ -105,7 +109,6 @@ def move(total: Floats, projection: Projection, v: Floats, price: Price, mask: M
     size = BUCKETS * (RANK + 1)
     noise = mask.n_users * size * CLIP**2 * (report_variance(price.epsilon) + TYPICAL**2)
     n = mask.n_ratings / mask.n_items
-    signal = np.array([BIAS_SIGNAL, *[FACTOR_SIGNAL] * RANK])
-    ridge = (RESIDUAL + noise / (n * np.array([1.0, *[FACTOR_SIGNAL] * RANK]))) / signal
+    ridge = (RESIDUAL + noise / (n * ITEM_WEIGHT)) / ITEM_SIGNAL
     gradient = projection.sign[:, None] * total[projection.bucket]
     return (gradient - ridge * v) / (n + ridge)
