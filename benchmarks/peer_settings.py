@@ -1,4 +1,4 @@
-"""Where the peers' fixed settings come from: each is halved and doubled on synthetic sets, never on a benchmark set.
+"""Where the peers' fixed settings come from: alternatives to each on synthetic sets, never on a benchmark set.
 
 `python -m benchmarks.peer_settings [METHOD ...]` prints the root mean squared error, averaged over two made-up sets
 and three budgets, with the setting as it stands and with the alternatives. Seeded, not private.
@@ -29,7 +29,7 @@ from dpsr.evaluate.peers import (
 
 EPSILONS = (0.5, 2.0, 8.0)
 DELTA = 1e-5
-SETTINGS: dict[str, dict[tuple[ModuleType, str], tuple[float, ...]]] = {
+SETTINGS: dict[str, dict[tuple[ModuleType, str], tuple[object, ...]]] = {
     "dp-sgd-mf": {
         (dp_sgd, "CLIP"): (0.25, 0.5, 1.0),
         (dp_sgd, "RANK"): (2, 4, 8),
@@ -48,6 +48,7 @@ SETTINGS: dict[str, dict[tuple[ModuleType, str], tuple[float, ...]]] = {
         (berlioz, "CLAMP"): (0.25, 0.5, 1.0),
         (berlioz, "RANK"): (2, 3, 6),
         (berlioz, "SIGNAL"): (0.025, 0.05, 0.1),
+        (berlioz, "SHARES"): ((0.02, 0.14, 0.14, 0.7), (0.02, 0.34, 0.34, 0.3), (0.02, 0.45, 0.45, 0.08)),
     },
     "mcsherry-mironov": {
         (covariance, "BOUND"): (0.25, 0.5, 1.0),
@@ -55,6 +56,7 @@ SETTINGS: dict[str, dict[tuple[ModuleType, str], tuple[float, ...]]] = {
         (mcsherry_mironov, "NEIGHBOURS"): (20, 40, 80),
         (mcsherry_mironov, "DAMP"): (0.25, 0.5, 1.0),
         (mcsherry_mironov, "SIGNAL"): (5e-4, 1e-3, 2e-3),
+        (mcsherry_mironov, "SHARES"): ((0.02, 0.19, 0.79), (0.02, 0.49, 0.49), (0.02, 0.79, 0.19)),
     },
     "dp-als": {
         (dp_als, "PER_USER"): (12, 25, 50),
@@ -72,7 +74,7 @@ def sets() -> list[tuple[Ratings, Ratings]]:
 
 
 @contextmanager
-def setting(module: ModuleType, name: str, value: float) -> Iterator[None]:
+def setting(module: ModuleType, name: str, value: object) -> Iterator[None]:
     """A module constant, changed for a while."""
     before = getattr(module, name)
     setattr(module, name, value)
@@ -100,8 +102,8 @@ def main(methods: list[str]) -> None:
             shown = []
             for value in values:
                 with setting(module, name, value):
-                    shown.append(f"{value:g}: {mean_error(method, splits):.4f}")
-            print(f"{method:18s} {name:14s} {getattr(module, name):<8g} " + "   ".join(shown), flush=True)
+                    shown.append(f"{value}: {mean_error(method, splits):.4f}")
+            print(f"{method:18s} {name:14s} as set {getattr(module, name)}; " + ",   ".join(shown), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ a report costs epsilon / T, so the unit is **the user** and the sensitivity need
 
 In the first round the number is the user's mean rating. Afterwards the server adds up the reports and moves the item
 vectors, and users compute their own side from the item vectors and their own ratings. Shin et al. use the one-bit
-randomiser; the better of it and the piecewise one is used, which is kinder at large epsilon / T. Steps and ridges follow
-the known variance of the reports.
+randomiser; the better of it and the piecewise one is used, which is kinder at large epsilon / T. Steps and ridges
+follow the known variance of the reports.
 """
 
 from __future__ import annotations
