@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import typer
 
-from dpsr.cli import demo, frontier, plan, release, reproduce
+from dpsr.cli import benchmark, demo, frontier, plan, release, reproduce
 from dpsr.cli.terminal import out
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app.command("release", epilog=release.EXAMPLE)(release.release)
 app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command("frontier", epilog=frontier.EXAMPLE)(frontier.frontier)
+app.command("benchmark", epilog=benchmark.EXAMPLE)(benchmark.benchmark)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 
 
