@@ -31,10 +31,11 @@ def budgeted(names: Sequence[str]) -> list[tuple[str, bool]]:
             f"methods are {', '.join(peer_names())}, or module:factory for your own; found "
             f"{', '.join(unknown) or 'none'}."
         )
-    return [(name, _takes_budget(name)) for name in dict.fromkeys(names)]
+    return [(name, takes_budget(name)) for name in dict.fromkeys(names)]
 
 
-def _takes_budget(name: str) -> bool:
+def takes_budget(name: str) -> bool:
+    """Whether a method is run once per epsilon, or once."""
     return bool(getattr(_factory(name), "private", True)) if ":" in name else is_private(name)
 
 

@@ -29,13 +29,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from dpsr.errors import DpsrError
 from dpsr.evaluate.benchmark.jobs import Job
-from dpsr.evaluate.benchmark.work import KINDS, Row
-
-_LONGEST = 300
-"""Characters of an exception kept in a row."""
-
+from dpsr.evaluate.benchmark.work import KINDS, Row, told
 
 @dataclass
 class _Worker:
@@ -158,13 +153,6 @@ def _attempt(job: Job, folder: Path) -> list[Row]:
             return KINDS[job.kind](job, folder)
     except Exception as error:  # whatever a method raises is a row
         return failure(told(error))
-
-
-def told(error: BaseException) -> str:
-    """An exception as one sentence: its class and its words."""
-    words = " ".join(str(error).split()) or "no message"
-    kind = type(error).__name__ if isinstance(error, DpsrError) else f"{type(error).__module__}.{type(error).__name__}"
-    return f"{kind.removeprefix('builtins.')}: {words}"[:_LONGEST]
 
 
 def _end_with_the_parent() -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpsr.errors import ParameterError
+from dpsr.evaluate.attacks.run import BEST_GUESS, MEAN_LEAK
 from dpsr.evaluate.benchmark.run import Request
 from dpsr.evaluate.benchmark.sets import find_sources, parse_scales
+from dpsr.evaluate.downstream.inputs import INPUTS, SMALL_INPUTS
 from dpsr.evaluate.frontier import parse_epsilons
 from dpsr.evaluate.peers.registry import peer_names
 
@@ -19,6 +21,7 @@ SMALL_EPSILONS = (0.5, 1.0, 5.0)
 SEEDS, SMALL_SEEDS = 5, 2
 SLOW: frozenset[str] = frozenset()
 """Methods that take a minute or more a fit and are left to the full benchmark."""
+SMALL_ATTACKED = ("dpsr", "dpsr-paper", "dpsr-as-published", "als")
 
 
 def request_of(
@@ -36,9 +39,6 @@ def request_of(
     retry: bool = False,
 ) -> Request:
     """Everything that was not said is filled in, small or full."""
-    from dpsr.evaluate.attacks import ATTACKED, SMALL_ATTACKED
-    from dpsr.evaluate.downstream import INPUTS, SMALL_INPUTS
-
     budgets = EPSILONS if full else SMALL_EPSILONS
     return Request(
         sources=find_sources(data, parse_scales(scales)),
@@ -46,12 +46,18 @@ def request_of(
         epsilons=sorted(set(parse_epsilons(epsilons))) if epsilons else budgets,
         seeds=range(seeds or (SEEDS if full else SMALL_SEEDS)),
         inputs=(INPUTS if full else SMALL_INPUTS) if downstream or full else (),
-        attacks=(ATTACKED if full else SMALL_ATTACKED) if attacks or full else (),
+        attacks=_attacked(full) if attacks or full else (),
         effort=4 if full else 1,
         timeout=timeout,
         workers=workers,
         retry=retry,
     )
+
+
+def _attacked(full: bool) -> list[str]:
+    """The attacks on mechanisms, then methods: all, or the few whose outputs are most talked about."""
+    few = [name for name in SMALL_ATTACKED if name in peer_names()]
+    return [MEAN_LEAK, BEST_GUESS, *(peer_names() if full else few)]
 
 
 def _names(text: str) -> list[str]:

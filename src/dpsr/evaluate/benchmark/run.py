@@ -14,9 +14,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from dpsr.errors import ParameterError
+from dpsr.evaluate.attacks.run import BEST_GUESS, MEAN_LEAK
 from dpsr.evaluate.benchmark.claims import Done, claims
 from dpsr.evaluate.benchmark.jobs import Job, cross, source_digest
-from dpsr.evaluate.benchmark.methods import budgeted
+from dpsr.evaluate.benchmark.methods import budgeted, takes_budget
 from dpsr.evaluate.benchmark.pictures import write_chart
 from dpsr.evaluate.benchmark.pool import run_jobs
 from dpsr.evaluate.benchmark.report import fill, markdown, sections, units_of
@@ -24,12 +25,14 @@ from dpsr.evaluate.benchmark.sets import Source
 from dpsr.evaluate.benchmark.slices import charts
 from dpsr.evaluate.benchmark.table import FILES, tidy, write_table
 from dpsr.evaluate.benchmark.work import Row
+from dpsr.evaluate.downstream.inputs import RAW
 from dpsr.evaluate.frontier_store import Store
 from dpsr.evaluate.tables import Table
 
 Progress = Callable[[int, int, str], None]
 Results = list[tuple[Job, list[Row]]]
 
+ON_MECHANISMS = (MEAN_LEAK, BEST_GUESS)
 STORE, DETAILS = "results.jsonl", "details"
 
 
@@ -59,10 +62,10 @@ class Request:
         """Everything asked for, in the order in which it is begun."""
         methods = budgeted(self.methods)
         jobs = cross("method", self.sources, methods, self.epsilons, self.seeds)
-        for kind, names in (("downstream", self.inputs), ("attack", self.attacks)):
-            takes = [(name, name not in ("raw",)) for name in names]
-            jobs += cross(kind, self.sources, takes, self.epsilons, self.seeds, self.effort)
-        return jobs
+        inputs = [(name, name != RAW) for name in self.inputs]
+        jobs += cross("downstream", self.sources, inputs, self.epsilons, self.seeds)
+        attacked = [(name, name in ON_MECHANISMS or takes_budget(name)) for name in self.attacks]
+        return jobs + cross("attack", self.sources, attacked, self.epsilons, self.seeds[:1], self.effort)
 
 
 @dataclass(frozen=True)

@@ -21,18 +21,26 @@ from typing import Any
 import numpy as np
 
 from dpsr.data import realistic
+from dpsr.errors import DpsrError
+from dpsr.evaluate.attacks.run import BEST_GUESS, MEAN_LEAK, attack_best_guess, attack_leak, attack_method
 from dpsr.evaluate.baselines import Constant
 from dpsr.evaluate.benchmark.details import Details, listed_users, top_ten
 from dpsr.evaluate.benchmark.jobs import Job
 from dpsr.evaluate.benchmark.methods import build
+from dpsr.evaluate.downstream.inputs import MAKE, released_by
+from dpsr.evaluate.downstream.learners import LEARNERS, RANKS_ONLY, RatingTable
 from dpsr.evaluate.frontier_methods import noise_seed
 from dpsr.evaluate.metrics import rmse
 from dpsr.evaluate.peers.base import Peer
 from dpsr.evaluate.ranking import Predictor
 from dpsr.evaluate.scores import score
 from dpsr.types import Model
+from dpsr.types.raw import RawRatings
 
 Row = dict[str, Any]
+
+_LONGEST = 300
+"""Characters of an exception kept in a row."""
 
 
 def run_method(job: Job, folder: Path) -> list[Row]:
@@ -63,6 +71,53 @@ def run_method(job: Job, folder: Path) -> list[Row]:
         "peak_mb": memory,
     }
     return [finite(row)]
+
+
+def run_downstream(job: Job, _: Path) -> list[Row]:
+    """Every learner on one input, and the model that came with it; a learner that fails is a row of its own."""
+    train, test = job.source.split(job.seed)
+    own = noise_seed(job.source.name, job.what, job.epsilon, job.seed)
+    given = MAKE[job.what](train, job.epsilon, own)
+    table = RatingTable(train.mask, given.values, train.scale)
+    rows = [] if given.model is None else [_learner_row("the model itself", lambda: given.model, train, test)]
+    for name, learn in LEARNERS.items():
+        rows.append(_learner_row(name, lambda learn=learn: learn(table, job.seed), train, test))
+    return [finite(row) for row in rows]
+
+
+def _learner_row(name: str, learn: Callable[[], Any], train: RawRatings, test: RawRatings) -> Row:
+    before = perf_counter()
+    try:
+        predictor = learn()
+        seconds = perf_counter() - before
+        found = score(predictor, train, test)
+    except Exception as error:
+        return {"learner": name, "error": told(error)}
+    error_of = None if name in RANKS_ONLY else found.rmse
+    return {"learner": name, "rmse": error_of, "ndcg_at_10": found.ndcg, "fit_seconds": seconds}
+
+
+def run_attack(job: Job, _: Path) -> list[Row]:
+    """All attacks on one method, or one of the attacks on mechanisms alone."""
+    train, test = job.source.split(job.seed)
+    own = noise_seed(job.source.name, job.what, job.epsilon, job.seed)
+    if job.what == MEAN_LEAK:
+        return [finite(row) for row in attack_leak(train.scale, job.epsilon or 0.0, own, job.effort)]
+    if job.what == BEST_GUESS:
+        return [finite(row) for row in attack_best_guess(train, job.epsilon or 0.0, job.delta, own, job.effort)]
+
+    def fit(ratings: RawRatings) -> tuple[Peer, Any]:
+        peer = build(job.what, job.epsilon, job.delta, own).fit(ratings)
+        return peer, released_by(job.what, ratings, job.epsilon, own)
+
+    return [finite(row) for row in attack_method(fit, train, test, job.epsilon, own)]
+
+
+def told(error: BaseException) -> str:
+    """An exception as one sentence: its class and its words."""
+    words = " ".join(str(error).split()) or "no message"
+    kind = type(error).__name__ if isinstance(error, DpsrError) else f"{type(error).__module__}.{type(error).__name__}"
+    return f"{kind.removeprefix('builtins.')}: {words}"[:_LONGEST]
 
 
 def _ranker(peer: Peer) -> Predictor:
@@ -111,4 +166,8 @@ def finite(row: Row) -> Row:
     }
 
 
-KINDS: dict[str, Callable[[Job, Path], list[Row]]] = {"method": run_method}
+KINDS: dict[str, Callable[[Job, Path], list[Row]]] = {
+    "method": run_method,
+    "downstream": run_downstream,
+    "attack": run_attack,
+}
