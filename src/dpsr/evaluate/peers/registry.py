@@ -6,11 +6,30 @@ from collections.abc import Callable
 
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.evaluate.peers.base import Peer
+from dpsr.evaluate.peers.berlioz import Berlioz
+from dpsr.evaluate.peers.denoised import Denoised
+from dpsr.evaluate.peers.dp_sgd import DPSGD
+from dpsr.evaluate.peers.dpsr_methods import Pipeline
+from dpsr.evaluate.peers.noisy_ratings import NoisyRatings
+from dpsr.evaluate.peers.objective import ObjectivePerturbation
+from dpsr.evaluate.peers.without_privacy import WithoutPrivacy
 
-Build = Callable[[float, float, int], Peer]
-
-PRIVATE: dict[str, Build] = {}
-NOT_PRIVATE: dict[str, Callable[[int], Peer]] = {}
+PRIVATE: dict[str, Callable[..., Peer]] = {
+    "dpsr": Pipeline,
+    "dpsr-paper": Pipeline,
+    "dpsr-as-published": Pipeline,
+    "laplace-als": NoisyRatings,
+    "laplace-mf": NoisyRatings,
+    "gaussian-als": NoisyRatings,
+    "gaussian-mf": NoisyRatings,
+    "dp-sgd-mf": DPSGD,
+    "denoised-dp-mf": Denoised,
+    "objective-mf": ObjectivePerturbation,
+    "objective-mf-local": ObjectivePerturbation,
+    "berlioz-input": Berlioz,
+    "berlioz-als": Berlioz,
+}
+NOT_PRIVATE = ("constant", "popularity", "bias", "item-knn", "als", "svd++", "paper-mf")
 
 
 def peer_names() -> list[str]:
@@ -28,10 +47,10 @@ def build_peer(name: str, epsilon: float | None, delta: float, seed: int) -> Pee
     """The method `name` with its budget and seed, not fitted. Methods without privacy take no epsilon."""
     _known(name)
     if name in NOT_PRIVATE:
-        return NOT_PRIVATE[name](seed)
+        return WithoutPrivacy(name, random_state=seed)
     if epsilon is None:
         raise PrivacyError(f"the method {name} is private and needs an epsilon, found none. Give one, for example 1.")
-    return PRIVATE[name](epsilon, delta, seed)
+    return PRIVATE[name](epsilon=epsilon, delta=delta, random_state=seed, name=name)
 
 
 def _known(name: str) -> None:
