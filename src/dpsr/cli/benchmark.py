@@ -11,12 +11,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from dpsr.cli.terminal import complain, err, out
 
-EXAMPLE = "Example: dpsr benchmark realistic paper --methods dpsr,paper,als --epsilons 0.5,1,2 --seeds 2 --out benchmark/"
+EXAMPLE = (
+    "Example: dpsr benchmark realistic paper --methods dpsr,paper,als --epsilons 0.5,1,2 --seeds 2 --out benchmark/"
+)
 
 
 def benchmark(
     data: Annotated[
-        list[str], typer.Argument(help="Rating files, folders of known sets, or the generators `realistic` and `paper`.")
+        list[str],
+        typer.Argument(help="Rating files, folders of known sets, or the generators `realistic` and `paper`."),
     ],
     out_dir: Annotated[Path, typer.Option("--out", help="Folder for tables and charts; an old run is resumed.")] = Path(
         "benchmark"
@@ -31,7 +34,9 @@ def benchmark(
     ] = None,
     downstream: Annotated[bool, typer.Option("--downstream", help="Also train learners on released ratings.")] = False,
     attacks: Annotated[bool, typer.Option("--attacks", help="Also attack every method's output.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="All methods, budgets, learners and attacks, five seeds.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="All methods, budgets, learners and attacks, five seeds.")
+    ] = False,
     jobs: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 for one per core.")] = 0,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds a single run may take.")] = 900,
     retry: Annotated[bool, typer.Option("--retry", help="Run again what failed before.")] = False,

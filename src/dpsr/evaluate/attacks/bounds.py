@@ -3,7 +3,7 @@
 An attacker guesses which of two values a rating has; TPR and FPR are how often the first is called when it is and when
 it is not. (epsilon, delta)-DP says TPR <= e^epsilon FPR + delta and the same of the complements, hence
 
-    advantage = max (TPR - FPR)  <=  (e^epsilon - 1 + 2 delta) / (e^epsilon + 1)            (tanh(epsilon / 2) at delta = 0)
+    advantage = max (TPR - FPR)  <=  (e^epsilon - 1 + 2 delta) / (e^epsilon + 1)        (tanh(epsilon / 2) at delta = 0)
     TPR at a given FPR           <=  min( e^epsilon FPR + delta,  1 - e^-epsilon (1 - FPR - delta) ).
 
 With k values and prior probabilities pi the posterior odds of a value are at most e^epsilon its prior odds, so the

@@ -3,8 +3,8 @@
 A few ratings (canaries) are set to the bottom or to the top of the scale by independent fair coins; the method is
 fitted to the table with them; the attacker knows everything but the coins and sees what the method puts out: its
 predictions at the canary, at the same user's and the same item's other cells, and the released value where there is
-one. Each canary is one trial, so that a single fit gives hundreds of them (Steinke, Nasr and Jagielski 2023). A logistic
-guesser is trained on half of the canaries and judged on the other half.
+one. Each canary is one trial, so that a single fit gives hundreds of them (Steinke, Nasr and Jagielski 2023). A
+logistic guesser is trained on half of the canaries and judged on the other half.
 
 No attack that reads only the output can beat the bound of `bounds.py`; how close this one comes says how much of the
 promise is used up, not how much an attacker with more knowledge would get (`bayes.py` has that for our own tables).
@@ -91,5 +91,5 @@ def _row_means(
     found = predictor.predict(mask.users[flat].astype(np.int64), mask.items[flat].astype(np.int64))
     other = picks != canaries.places[:, None]
     overall = float(np.mean(found))  # a row of one rating has no other cell
-    return np.where(other.any(axis=1), (found.reshape(picks.shape) * other).sum(axis=1) / np.maximum(other.sum(axis=1), 1),
-                    overall)  # fmt: skip
+    means = (found.reshape(picks.shape) * other).sum(axis=1) / np.maximum(other.sum(axis=1), 1)
+    return np.where(other.any(axis=1), means, overall)

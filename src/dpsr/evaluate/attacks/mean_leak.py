@@ -56,7 +56,9 @@ def attack_mean(
 
 def _ratio(one: Floats, other: Floats, truth: Bools, rng: np.random.Generator) -> Floats:
     """Draw one output per trial, from `one` where the truth is so, and its log-likelihood ratio."""
-    drawn = np.where(truth, *(rng.choice(len(row), len(truth), p=np.exp(row) / np.exp(row).sum()) for row in (one, other)))
+    drawn = np.where(
+        truth, *(rng.choice(len(row), len(truth), p=np.exp(row) / np.exp(row).sum()) for row in (one, other))
+    )
     return np.asarray((one - other)[drawn])
 
 

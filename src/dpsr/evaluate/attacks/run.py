@@ -59,13 +59,11 @@ def attack_method(
     return [{**row, "unit": promise.unit} for row in rows]
 
 
-def _reconstruction(
-    fitted: Predictor, table: Floats | None, train: RawRatings, test: RawRatings, asked: float
-) -> Row:
+def _reconstruction(fitted: Predictor, table: Floats | None, train: RawRatings, test: RawRatings, asked: float) -> Row:
     seen, unseen = attack_reconstruction(fitted, table, train, test)
     shares = np.bincount(train.levels, minlength=train.scale.n_levels) / len(train)
     best = max(float(shares.max()), unseen)
-    note = f"{seen:.3f} of training ratings read off, {unseen:.3f} of held-out ones; the commonest level is {shares.max():.3f}"
+    note = f"read off: {seen:.3f} of training, {unseen:.3f} of held-out ratings; commonest level {shares.max():.3f}"
     return {
         "attack": "reconstruction", "advantage": seen - unseen, "bound": most_right(asked, best) - best,
         "trials": len(train), "note": note,

@@ -82,8 +82,8 @@ def claims(done: Done) -> Table:
         for (source, peer, epsilon, paired), p, rank in zip(found, t_p, rank_p, strict=True)
     )  # fmt: skip
     header = (
-        "set", "against", "unit", "epsilon", "MSE difference", "t", "p", "p, Holm", "p, Wilcoxon, Holm", "p, over seeds",
-        "users", "verdict",
+        "set", "against", "unit", "epsilon", "MSE difference", "t", "p", "p, Holm", "p, Wilcoxon, Holm",
+        "p, over seeds", "users", "verdict",
     )  # fmt: skip
     title = f"{OURS} against every other method (positive difference: {OURS} has the smaller squared error)"
     return Table("significance", title, header, rows)
@@ -96,9 +96,7 @@ def verdict(difference: float, p: float) -> str:
     return "ahead" if difference > 0 else "behind"
 
 
-def against(
-    done: Done, errors: Callable[[Job], Floats], source: Source, peer: str, epsilon: float
-) -> Paired | None:
+def against(done: Done, errors: Callable[[Job], Floats], source: Source, peer: str, epsilon: float) -> Paired | None:
     """Our errors and theirs on the seeds both have; None if there are none."""
     ours, theirs = done.of(source, OURS, epsilon), done.of(source, peer, epsilon)
     seeds = sorted(ours.keys() & theirs.keys())

@@ -61,5 +61,8 @@ def top_ten(ranker: Predictor, train: Mask, users: npt.NDArray[np.int64], k: int
 
 def overlap(lists: npt.NDArray[np.int32], others: npt.NDArray[np.int32]) -> float:
     """The share of the first lists' items that the second ones hold too, averaged over users."""
-    shared = [len(np.intersect1d(a[a >= 0], b[b >= 0])) / max(int((a >= 0).sum()), 1) for a, b in zip(lists, others)]
+    shared = [
+        len(np.intersect1d(a[a >= 0], b[b >= 0])) / max(int((a >= 0).sum()), 1)
+        for a, b in zip(lists, others, strict=True)
+    ]
     return float(np.mean(shared)) if shared else float("nan")

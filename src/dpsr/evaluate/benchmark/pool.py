@@ -32,6 +32,7 @@ from typing import Any
 from dpsr.evaluate.benchmark.jobs import Job
 from dpsr.evaluate.benchmark.work import KINDS, Row, told
 
+
 @dataclass
 class _Worker:
     """A process, the pipe to it, and the job it is at."""
@@ -172,5 +173,5 @@ def _use_threads(threads: int) -> None:
     import numba
     from threadpoolctl import threadpool_limits
 
-    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    numba.set_num_threads(min(threads, numba.get_num_threads()))
     threadpool_limits(threads)

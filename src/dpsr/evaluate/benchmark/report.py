@@ -11,7 +11,7 @@ Whatever stands between them is replaced by what the run found.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,9 @@ def sections(
     """Every section by name, in the order of the report; empty ones are left out."""
     units, sets = units_of(table), _distinct(table, "set")
     errors = [grid(table, name, "rmse", units, digits=4) for name in sets]
-    lists = [grid(table, name, number, units, digits=4) for name in sets for number in ("precision_at_10", "ndcg_at_10")]
+    lists = [
+        grid(table, name, number, units, digits=4) for name in sets for number in ("precision_at_10", "ndcg_at_10")
+    ]
     costs = [grid(table, name, number, units, digits=1) for name in sets for number in ("fit_seconds", "peak_mb")]
     exact = [grid(table, name, "exact_epsilon", units, digits=3) for name in sets[:1]]
     found = {
@@ -60,12 +62,18 @@ def fill(document: Path, parts: Mapping[str, str]) -> None:
     text = document.read_text("utf-8")
     for name, content in parts.items():
         mark = re.compile(f"(<!-- generated: {name} -->\n).*?(<!-- end: {name} -->)", re.DOTALL)
-        text = mark.sub(lambda found, content=content: f"{found[1]}\n{content}\n{found[2]}", text)
+        text = mark.sub(rf"\g<1>\n{_escaped(content)}\n\g<2>", text)
     if "<!-- generated: " not in text:
         raise ParameterError(
-            f"{document} has no section to fill. Mark one with the lines <!-- generated: rmse --> and <!-- end: rmse -->."
+            f"{document} must have a section to fill, found none. Mark one with the lines <!-- generated: rmse --> and "
+            "<!-- end: rmse -->."
         )
     document.write_text(text, encoding="utf-8")
+
+
+def _escaped(text: str) -> str:
+    """Backslashes mean something in a replacement."""
+    return text.replace("\\", "\\\\")
 
 
 def units_of(table: pa.Table) -> dict[str, str]:
@@ -81,7 +89,9 @@ def _unit_order(unit: str) -> int:
 
 def grid(table: pa.Table, name: str, number: str, units: Mapping[str, str], *, digits: int) -> Table:
     """One row per method, one column per epsilon: mean ± standard deviation over seeds. Best private figure in bold."""
-    found = {key[1:]: value for key, value in means(table, ("set", "method", "epsilon"), number).items() if key[0] == name}
+    found = {
+        key[1:]: value for key, value in means(table, ("set", "method", "epsilon"), number).items() if key[0] == name
+    }
     epsilons = sorted({key[1] for key in found if key[1] is not None})
     best = min if number in ("rmse", "mae") else max if number.endswith("at_10") else None
     tops = {
@@ -94,7 +104,10 @@ def grid(table: pa.Table, name: str, number: str, units: Mapping[str, str], *, d
         at_all = found.get((method, None))
         cells = [found.get((method, e), at_all) for e in epsilons]
         if any(cells):
-            shown = [_mean(c, digits, c is not None and c is not at_all and c[0] == tops.get(e)) for c, e in zip(cells, epsilons, strict=True)]
+            shown = [
+                _mean(c, digits, c is not None and c is not at_all and c[0] == tops.get(e))
+                for c, e in zip(cells, epsilons, strict=True)
+            ]
             rows.append((method, unit, *shown))
     header = ("method", "protects", *(f"ε = {e:g}" for e in epsilons))
     return Table(f"{number}_{name}", f"{name}: {number.replace('_', ' ')}", header, tuple(rows))
@@ -118,7 +131,11 @@ def _headlines(significance: Table) -> str:
         mine = [row for row in significance.rows if row[0] == name and str(row[2]).startswith("rating")]
         short = [f"{row[1]} at ε = {row[3]:g} ({row[-1]})" for row in mine if row[-1] != "ahead"]
         total = f"{len(mine) - len(short)} of {len(mine)} comparisons with methods that protect a rating"
-        lines.append(f"* **{name}**: {OURS} is ahead in {total} (p < 0.05 after Holm)" + (f"; not of {'; '.join(short)}" if short else "") + ".")
+        lines.append(
+            f"* **{name}**: {OURS} is ahead in {total} (p < 0.05 after Holm)"
+            + (f"; not of {'; '.join(short)}" if short else "")
+            + "."
+        )
     return "\n".join(lines) + "\n\n" if lines else ""
 
 
@@ -153,7 +170,9 @@ def _downstream(table: pa.Table, name: str) -> Table:
                 cells = [found.get((source, e), found.get((source, None))) for e in epsilons]
                 rows.append((learner, source, number.replace("_", " "), *(_mean(c, 4, False) for c in cells)))
     header = ("learner", "trained on", "measure", *(f"ε = {e:g}" for e in epsilons))
-    return Table(f"downstream_{name}", f"{name}: learners trained on released ratings, tested on raw ones", header, tuple(rows))
+    return Table(
+        f"downstream_{name}", f"{name}: learners trained on released ratings, tested on raw ones", header, tuple(rows)
+    )
 
 
 def _attacks(table: pa.Table, name: str) -> Table:
@@ -162,10 +181,26 @@ def _attacks(table: pa.Table, name: str) -> Table:
     numbers = ("advantage", "bound", "tpr_at_5", "bound_at_5", "tpr_at_1", "bound_at_1", "epsilon_low")
     found = {number: means(mine, by, number) for number in numbers}
     rows = tuple(
-        (key[0], key[1], "" if key[2] is None else f"{key[2]:g}", *(_mean(found[n].get(key), 3, False) for n in numbers))
+        (
+            key[0],
+            key[1],
+            "" if key[2] is None else f"{key[2]:g}",
+            *(_mean(found[n].get(key), 3, False) for n in numbers),
+        )
         for key in found["advantage"]
     )
-    header = ("attack", "on", "ε", "advantage", "most ε allows", "TPR at FPR 5 %", "most", "TPR at FPR 1 %", "most", "ε shown")
+    header = (
+        "attack",
+        "on",
+        "ε",
+        "advantage",
+        "most ε allows",
+        "TPR at FPR 5 %",
+        "most",
+        "TPR at FPR 1 %",
+        "most",
+        "ε shown",
+    )
     return Table(f"attacks_{name}", f"{name}: what attackers reach, and what ε allows", header, rows)
 
 

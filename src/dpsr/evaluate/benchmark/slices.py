@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +26,10 @@ Floats = npt.NDArray[np.float64]
 COUNTS = (0, 1, 3, 6, 11, 21, 51, 101)
 """Least number of training ratings in each class of items or users."""
 
-_LABELS = tuple(
-    f"{low}" if high == low + 1 else f"{low}-{high - 1}" for low, high in zip(COUNTS, COUNTS[1:], strict=False)
-) + (f"{COUNTS[-1]}+",)
+_LABELS = (
+    *(f"{low}" if high == low + 1 else f"{low}-{high - 1}" for low, high in pairwise(COUNTS)),
+    f"{COUNTS[-1]}+",
+)
 
 _BINS = 10
 

@@ -18,8 +18,8 @@ import pyarrow.parquet
 from dpsr.evaluate.benchmark.jobs import Job
 
 NOTICE = (
-    "NOT PRIVATE: noise is seeded and scores read raw test ratings. For the curator and for development; do not publish "
-    "them beside a release of the same ratings."
+    "NOT PRIVATE: noise is seeded and scores read raw test ratings. For the curator and for development; do not "
+    "publish them beside a release of the same ratings."
 )
 
 _TEXT, _NUMBER = pa.string(), pa.float64()
@@ -40,7 +40,7 @@ METHODS = pa.schema(
         ("error", _TEXT),
     ]
 )
-"""`epsilon` is what was asked for, empty for methods without a budget; `exact_epsilon` what the method's receipt says."""
+"""`epsilon` is what was asked for, empty for methods without a budget; `exact_epsilon` is what the receipt says."""
 
 DOWNSTREAM = pa.schema(
     [

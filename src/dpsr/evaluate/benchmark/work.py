@@ -12,7 +12,7 @@ import resource
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from math import isfinite
 from pathlib import Path
 from time import perf_counter
@@ -80,8 +80,7 @@ def run_downstream(job: Job, _: Path) -> list[Row]:
     given = MAKE[job.what](train, job.epsilon, own)
     table = RatingTable(train.mask, given.values, train.scale)
     rows = [] if given.model is None else [_learner_row("the model itself", lambda: given.model, train, test)]
-    for name, learn in LEARNERS.items():
-        rows.append(_learner_row(name, lambda learn=learn: learn(table, job.seed), train, test))
+    rows += [_learner_row(name, partial(learn, table, job.seed), train, test) for name, learn in LEARNERS.items()]
     return [finite(row) for row in rows]
 
 
@@ -161,9 +160,7 @@ def peak_megabytes() -> float:
 
 def finite(row: Row) -> Row:
     """JSON has no infinity and no NaN: what is not a finite number is left empty."""
-    return {
-        name: None if isinstance(value, float) and not isfinite(value) else value for name, value in row.items()
-    }
+    return {name: None if isinstance(value, float) and not isfinite(value) else value for name, value in row.items()}
 
 
 KINDS: dict[str, Callable[[Job, Path], list[Row]]] = {

@@ -4,7 +4,7 @@
     item-knn                item-based neighbours on what biases leave over
     als                     explicit ALS, rank and ridge chosen on held-back ratings of the same table
     neural-cf               embeddings and a small perceptron (`neural.py`)
-    implicit-confidence     implicit's ALS, every rating counts with confidence 1 + 40 (r - low) / width (Hu et al. 2008)
+    implicit-confidence     implicit's ALS, a rating counts with confidence 1 + 40 (r - low) / width (Hu et al. 2008)
     implicit-liked          implicit's ALS on the ratings at or above the relevance threshold alone
 
 A table of released values is taken for ratings, as somebody would who got the file and nothing else. Values may lie
@@ -81,7 +81,9 @@ def surprise_svd(table: RatingTable, seed: int) -> Predictor:
         by_item[j].append((u, r))
     m, n = table.mask.shape
     ends = (table.scale.low, table.scale.high)
-    known = surprise.Trainset(by_user, by_item, m, n, len(table.values), ends, {u: u for u in range(m)}, {j: j for j in range(n)})
+    known = surprise.Trainset(
+        by_user, by_item, m, n, len(table.values), ends, {u: u for u in range(m)}, {j: j for j in range(n)}
+    )
     model = surprise.SVD(random_state=seed).fit(known)
     seen_u, seen_j = table.mask.user_counts > 0, table.mask.item_counts > 0  # Surprise ignores the factors of strangers
     left, right = model.pu * seen_u[:, None], model.qi * seen_j[:, None]
@@ -152,7 +154,9 @@ def _library(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ParameterError(f"this learner needs {package}, which is not installed. Install dpsr[peers,torch].") from error
+        raise ParameterError(
+            f"this learner needs {package}, which is not installed. Install dpsr[peers,torch]."
+        ) from error
 
 
 LEARNERS: dict[str, Learner] = {

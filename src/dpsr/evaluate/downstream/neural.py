@@ -92,10 +92,10 @@ def _descend(network: NeuMF, users: Any, items: Any, target: Any, held: Any, ord
     best, kept, waited = float("inf"), network.state_dict(), 0
     for _ in range(EPOCHS):
         network.train()
-        for rows in inside[torch.randperm(len(inside), generator=order)].split(BATCH):
+        for rows in torch.split(inside[torch.randperm(len(inside), generator=order)], BATCH):
             steps.zero_grad()
             loss = torch.mean((network(users[rows], items[rows]) - target[rows]) ** 2)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             steps.step()
         network.eval()
         with torch.no_grad():
