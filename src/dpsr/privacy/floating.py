@@ -8,7 +8,7 @@ One record moves the statistic by at most `sensitivity` in the norm of the mecha
 
     laplace          values + Lap(b) in every entry, b = sensitivity / epsilon      L1     epsilon
     vector laplace   a row + B, density ~ exp(-|B|_2 / b)                           L2     epsilon, one row per record
-    gaussian         values + N(0, s^2) in every entry, s = multiplier sensitivity  L2     by composition, see accounting
+    gaussian         values + N(0, s^2) in every entry, s = multiplier sensitivity  L2     by composition
     local report     one bit, or a point of a bounded interval, per person          range  epsilon, whatever the record
 
 `Price` is the receipt: what was drawn, not what was asked for. It is not a certificate, and no ledger takes it.
@@ -111,9 +111,17 @@ def piecewise_bound(epsilon: float) -> float:
     return 1.0 / np.tanh(epsilon / 4)
 
 
+def report_variance(epsilon: float) -> float:
+    """The variance of a report of the number 0."""
+    if not _piecewise_is_better(epsilon):
+        return one_bit_bound(epsilon) ** 2
+    half = exp(-epsilon / 2)  # powers of e^{-eps/2} do not overflow
+    return half * (1 + 3 * half) / (3 * (1 - half) ** 2)
+
+
 def _piecewise_is_better(epsilon: float) -> bool:
     """Worst-case variances: C^2 for one bit (at x = 0), 4 e^{eps/2} / (3 (e^{eps/2} - 1)^2) for the other (at 1)."""
-    half = exp(-epsilon / 2)  # as powers of e^{-eps/2}, which do not overflow
+    half = exp(-epsilon / 2)
     return 4 * half / (3 * (1 - half) ** 2) < one_bit_bound(epsilon) ** 2
 
 
@@ -123,7 +131,7 @@ def _one_bit(x: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
 
 
 def _piecewise(x: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
-    """With probability e^{eps/2}/(e^{eps/2}+1) uniform on [l, l + C - 1] around x, else uniform on the rest of [-C, C]."""
+    """Uniform on [l, l + C - 1] around x with probability e^{eps/2} / (e^{eps/2} + 1), else on the rest of [-C, C]."""
     bound = piecewise_bound(epsilon)
     low = (bound + 1) / 2 * x - (bound - 1) / 2
     high = low + bound - 1

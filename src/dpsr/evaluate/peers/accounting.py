@@ -1,9 +1,9 @@
 """What receipts of continuous noise come to: composition of `Price`s into one (epsilon, delta).
 
-    pure prices add up:                            epsilon = sum of epsilon_i
-    Gaussian noise without sampling is exact:      mu^2 = sum of 1 / multiplier_i^2, then
-                                                   delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)   (Balle, Wang)
-    Poisson-sampled Gaussian noise:                privacy loss distributions of dp-accounting, which round up
+    pure prices add up:                     epsilon = sum of epsilon_i
+    Gaussian noise without sampling:        mu^2 = sum of 1 / multiplier_i^2, exactly (Balle and Wang 2018)
+                                            delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)
+    Poisson-sampled Gaussian noise:         privacy loss distributions of dp-accounting, which round up
 
 Calibration goes the other way and may err on the private side only: it ends with the price of what it found.
 """

@@ -47,7 +47,7 @@ def noisy_mean(y: Floats, epsilon: float, rng: np.random.Generator) -> tuple[flo
 
 def group_sums(codes: npt.NDArray[np.int32], y: Floats, size: int) -> Floats:
     """The sum of y over each group: one value moves one sum."""
-    return np.bincount(codes, y, minlength=size)
+    return np.bincount(codes, y, minlength=size).astype(np.float64)
 
 
 def shrunk(sums: Floats, counts: npt.NDArray[np.int64], noise_variance: float) -> Floats:

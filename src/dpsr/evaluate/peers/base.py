@@ -116,5 +116,10 @@ class PrivatePeer(PeerModel):
             )
         return super().fit(ratings)
 
-    def _rng(self) -> np.random.Generator:
-        return np.random.default_rng(self.random_state)
+    def _noise(self) -> np.random.Generator:
+        """The stream of the noise."""
+        return np.random.default_rng([self.random_state, 0])
+
+    def _chance(self, step: int = 0) -> np.random.Generator:
+        """Streams for starts and samples, one per step: what they draw never moves the noise, nor each other."""
+        return np.random.default_rng([self.random_state, 1, step])

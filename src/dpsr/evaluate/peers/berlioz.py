@@ -32,11 +32,13 @@ from dpsr.types import Mask
 from dpsr.types.raw import RawRatings
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
 
 SHARES = (0.02, 0.14, 0.14, 0.70)
 CLAMP = 0.5
 """B, in half-widths of the scale: one star of five."""
-RANK, SWEEPS = 3, 2
+RANK = 3
 SIGNAL = 0.05
 """Prior variance of a coefficient on vectors of length one at most."""
 
@@ -48,7 +50,7 @@ class Berlioz(PrivatePeer):
     name: str = "berlioz-input"
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
-        mask, y, rng = ratings.mask, unit_values(ratings), self._rng()
+        mask, y, rng = ratings.mask, unit_values(ratings), self._noise()
         a, b, c, rest = (share * self.epsilon for share in SHARES)
         averages = noisy_averages(mask, y, (a, b, c), rng)
         left = clamped(mask, y, averages)
@@ -75,19 +77,30 @@ class Berlioz(PrivatePeer):
         self, mask: Mask, left: Floats, epsilon: float, rng: np.random.Generator
     ) -> tuple[float, Floats, Floats, list[Price]]:
         by_item, prices = pattern_of(mask), []
-        Q = unit_rows(rng.standard_normal((mask.n_items, RANK)))
-        signal, each = np.full(RANK, SIGNAL), epsilon / (2 * SWEEPS)
-        for _ in range(SWEEPS):
-            settings = {"signal": signal, "sensitivity": 2 * CLAMP}
-            P, price = perturbed_rows(mask.indptr, mask.items, left, Q, each, rng, **settings)
+        Q = unit_rows(self._chance().standard_normal((mask.n_items, RANK)))
+        sweeps = sweeps_for(self.epsilon)
+        each = epsilon / (2 * sweeps)
+        for _ in range(sweeps):
+            P, price = self._half(mask.indptr, mask.items, left, Q, each, rng)
             prices.append(price)
             P = unit_rows(P)
-            Q, price = perturbed_rows(
-                by_item.column_indptr, by_item.rows, left[by_item.places], P, each, rng, **settings
-            )
+            Q, price = self._half(by_item.column_indptr, by_item.rows, left[by_item.places], P, each, rng)
             prices.append(price)
             Q, last = unit_rows(Q), Q
         return 0.0, P, last, prices
+
+    def _half(
+        self, indptr: Integers, columns: Codes, left: Floats, x: Floats, epsilon: float, rng: np.random.Generator
+    ) -> Measured:
+        """One side given the other; one value moves one row by 2B |x| <= 2B."""
+        return perturbed_rows(
+            indptr, columns, left, x, epsilon, rng, signal=np.full(RANK, SIGNAL), sensitivity=2 * CLAMP
+        )
+
+
+def sweeps_for(epsilon: float) -> int:
+    """Two sweeps while noise decides, up to ten where it does not: read from the budget alone."""
+    return int(np.clip(round(epsilon / 5), 2, 10))
 
 
 def clamped(mask: Mask, y: Floats, averages: Averages) -> Floats:

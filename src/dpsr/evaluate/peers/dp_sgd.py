@@ -8,10 +8,11 @@ and item, rated or not. Adding or removing one rating moves the sum by at most C
 rating and who rated what is protected too. A first release gives the mean and noisy counts (a rating adds 1 to a user,
 1 to an item and |y| <= 1 to the sum: sensitivity sqrt 3), from which each row gets a step of its own,
 
-    x_a <- x_a + 2 / (t + 2) (gradient_a - ridge_a x_a) / (n_a + ridge_a),   ridge_a = (residual + noise^2 / n_a) / signal,
+    x_a <- x_a + 2 / (t + 2) (gradient_a - ridge_a x_a) / (n_a + ridge_a),
+    ridge_a = (residual + noise^2 / n_a) / signal,
 
-with the ridge its noise calls for and steps that average the noise over time. z is the smallest with which all releases together cost (epsilon, delta), by the privacy
-loss distributions of dp-accounting.
+with the ridge its noise calls for and steps that average the noise over time. z is the smallest with which all releases
+together cost (epsilon, delta), by the privacy loss distributions of dp-accounting.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class DPSGD(PrivatePeer):
     name: str = "dp-sgd-mf"
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
-        mask, y, rng = ratings.mask, unit_values(ratings), self._rng()
+        mask, y, rng = ratings.mask, unit_values(ratings), self._noise()
         z = sampled_multiplier(self.epsilon, self.delta, ((1.0, SAMPLING, STEPS), (_count_multiplier(), 1.0, 1)))
         counts, price = gaussian_noise(
             counts_and_sum(mask, y), sensitivity=COUNT_SENSITIVITY, multiplier=z * _count_multiplier(), rng=rng
@@ -72,9 +73,9 @@ class DPSGD(PrivatePeer):
         self, mask: Mask, y: Floats, step: Step, z: float, rng: np.random.Generator
     ) -> tuple[Floats, list[Price]]:
         """Rows (bias, factors) of users, then items, and the receipts of the steps."""
-        rows, prices, history = start_rows(mask, rng), [], []
+        rows, prices, history = start_rows(mask, self._chance()), [], []
         for t in range(STEPS):
-            chosen = np.flatnonzero(rng.random(mask.n_ratings) < SAMPLING)
+            chosen = np.flatnonzero(self._chance(1 + t).random(mask.n_ratings) < SAMPLING)
             gradient = clipped_gradient(mask.users[chosen], mask.items[chosen], y[chosen], rows, mask.n_users, CLIP)
             noisy, price = gaussian_noise(gradient, sensitivity=CLIP, multiplier=z, rng=rng, sampling=SAMPLING)
             rows = rows + 2 / (t + 2) * step.rate * (noisy / SAMPLING - step.ridge * rows)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-
 import numpy as np
 import numpy.typing as npt
 
@@ -71,7 +70,8 @@ class ItemKNN:
         return self._build(ratings.mask, ratings.values, ratings.scale, shrink, damp)
 
     def _choose(self, ratings: RawRatings, held: npt.NDArray[np.bool_]) -> tuple[float, float]:
-        rest, u, j = ratings.mask.select(~held), ratings.mask.users[held], ratings.mask.items[held]
+        rest = ratings.mask.select(~held)
+        u, j = (codes[held].astype(np.int64) for codes in (ratings.mask.users, ratings.mask.items))
         losses = {}
         for shrink in SHRINK:
             model = self._build(rest, ratings.values[~held], ratings.scale, shrink, DAMP[0])

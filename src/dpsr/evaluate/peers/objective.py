@@ -12,7 +12,7 @@ Hua et al. take the user vectors from an ordinary factorisation of the raw ratin
 That is not private, so here they are public: a constant and the leading directions of the public mask, which no paper
 had to give. Then
 
-    objective-mf         users by the same perturbed objective given the items, half of the budget each: anyone may read it
+    objective-mf         users by the same perturbed objective given the items, half of the budget each: central DP
     objective-mf-local   all of the budget for the items, each user's vector computed by that user alone, as in the
                          paper: joint DP
 """
@@ -47,7 +47,7 @@ class ObjectivePerturbation(PrivatePeer):
     name: str = "objective-mf"
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
-        mask, y, rng, local = ratings.mask, unit_values(ratings), self._rng(), self.name.endswith("local")
+        mask, y, rng, local = ratings.mask, unit_values(ratings), self._noise(), self.name.endswith("local")
         mean, first = noisy_mean(y, MEAN_SHARE * self.epsilon, rng)
         budget = (1 - MEAN_SHARE) * self.epsilon / (1 if local else 2)
         x, by_item = public_vectors(mask), pattern_of(mask)
@@ -68,7 +68,7 @@ class ObjectivePerturbation(PrivatePeer):
 
 
 def public_vectors(mask: Mask) -> Floats:
-    """A constant and the leading directions of the mask, together of length one at most, each column as long as can be."""
+    """A constant and the leading directions of the mask, together of length one at most."""
     directions = mask_embeddings(mask, pattern_of(mask), RANK).users
     directions = directions / np.maximum(np.abs(directions).max(axis=0, initial=0.0), 1e-300)
     return clip_rows(np.hstack([np.ones((mask.n_users, 1)), directions]), 1.0)

@@ -8,10 +8,13 @@ from dpsr.errors import ParameterError, PrivacyError
 from dpsr.evaluate.peers.base import Peer
 from dpsr.evaluate.peers.berlioz import Berlioz
 from dpsr.evaluate.peers.denoised import Denoised
+from dpsr.evaluate.peers.dp_als import DPALS
 from dpsr.evaluate.peers.dp_sgd import DPSGD
 from dpsr.evaluate.peers.dpsr_methods import Pipeline
+from dpsr.evaluate.peers.mcsherry_mironov import McSherryMironov
 from dpsr.evaluate.peers.noisy_ratings import NoisyRatings
 from dpsr.evaluate.peers.objective import ObjectivePerturbation
+from dpsr.evaluate.peers.shin import LocalMF
 from dpsr.evaluate.peers.without_privacy import WithoutPrivacy
 
 PRIVATE: dict[str, Callable[..., Peer]] = {
@@ -28,6 +31,10 @@ PRIVATE: dict[str, Callable[..., Peer]] = {
     "objective-mf-local": ObjectivePerturbation,
     "berlioz-input": Berlioz,
     "berlioz-als": Berlioz,
+    "mcsherry-mironov": McSherryMironov,
+    "mcsherry-mironov-svd": McSherryMironov,
+    "shin-ldp-mf": LocalMF,
+    "dp-als": DPALS,
 }
 NOT_PRIVATE = ("constant", "popularity", "bias", "item-knn", "als", "svd++", "paper-mf")
 

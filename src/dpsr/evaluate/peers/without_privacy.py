@@ -25,15 +25,15 @@ BASELINES: dict[str, Callable[[int], Baseline]] = {
     "als": lambda seed: ALS(random_state=seed),
     "paper-mf": lambda seed: MF(batch_size=MF_BATCH, random_state=seed),
 }
-FITS: dict[str, Callable[[RawRatings, int], Predictor]] = {
-    **{
-        name: (lambda r, seed, build=build: build(seed).fit(r.mask, r.values, r.scale))
-        for name, build in BASELINES.items()
-    },
-    "popularity": lambda r, _: MostRatedFirst(r.mask.item_counts.astype(np.float64), float(r.values.mean())),
-    "item-knn": lambda r, seed: ItemKNN(random_state=seed).fit(r),
-    "svd++": lambda r, seed: SVDpp(random_state=seed).fit(r),
-}
+
+
+def fit_without_privacy(name: str, ratings: RawRatings, seed: int) -> Predictor:
+    """The model `name` on raw ratings."""
+    if name in BASELINES:
+        return BASELINES[name](seed).fit(ratings.mask, ratings.values, ratings.scale)
+    if name == "popularity":
+        return MostRatedFirst(ratings.mask.item_counts.astype(np.float64), float(ratings.values.mean()))
+    return ItemKNN(seed).fit(ratings) if name == "item-knn" else SVDpp(seed).fit(ratings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,4 +61,4 @@ class WithoutPrivacy(PeerModel):
     private: bool = field(default=False, init=False)
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
-        return FITS[self.name](ratings, self.random_state), NO_PROTECTION
+        return fit_without_privacy(self.name, ratings, self.random_state), NO_PROTECTION
