@@ -27,7 +27,7 @@ Unit = Literal["rating value", "rating (add/remove)", "user", "none"]
 
 MASK = "users, items, who rated what, counts, scale"
 """What is public when the value of a rating is protected."""
-CATALOGUE = "user ids, item ids, number of ratings, scale"
+CATALOGUE = "user ids, item ids, scale"
 """What is public when the presence of a rating, or of a whole user, is protected."""
 
 SEEDED = "seeded noise"

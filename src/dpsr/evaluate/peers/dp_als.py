@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.evaluate.peers.accounting import epsilon_of, gaussian_multiplier
-from dpsr.evaluate.peers.base import FLOATING, JOINT, PrivatePeer, Protection
+from dpsr.evaluate.peers.base import CATALOGUE, FLOATING, JOINT, PrivatePeer, Protection
 from dpsr.evaluate.peers.joint import (
     ALPHA,
     ITEM_SIGNAL,
@@ -48,7 +48,6 @@ PER_USER, FREQUENT = 50, 0.2
 """k, and the share of the catalogue that counts as frequent, up to epsilon = 5; both grow with epsilon above."""
 SWEEPS = 2
 MEAN_SHARE, COUNT_SHARE = 0.02, 0.08
-PUBLIC = "user ids, item ids, scale"
 
 
 @dataclass
@@ -67,7 +66,7 @@ class DPALS(PrivatePeer):
         frequent = most_frequent(counts, share)
         v, prices = self._item_side(mask, y - mean, at_most(k, mask, order, frequent[mask.items]), frequent, rng)
         spent = epsilon_of([first, second, *prices], self.delta)
-        protection = Protection("user", spent, self.delta, PUBLIC, f"{JOINT}; {FLOATING}")
+        protection = Protection("user", spent, self.delta, CATALOGUE, f"{JOINT}; {FLOATING}")
         return joint_model(ratings.scale, mean, mask, y - mean, v), protection
 
     def _noisy(self, statistic: Floats, sensitivity: float, share: float, rng: np.random.Generator) -> Measured:

@@ -6,7 +6,8 @@ Every step lets each rating in with probability q (Poisson), clips the gradient 
 (b_u, p_u, c_j, q_j), to length C, adds the gradients up and adds N(0, (z C)^2) to **every** coordinate of every user
 and item, rated or not. Adding or removing one rating moves the sum by at most C, so the unit is the presence of a
 rating and who rated what is protected too. A first release gives the mean and noisy counts (a rating adds 1 to a user,
-1 to an item and |y| <= 1 to the sum: sensitivity sqrt 3), from which each row gets a step of its own,
+1 to an item, 1 to the number of ratings and |y| <= 1 to their sum: sensitivity 2), from which each row gets a step of
+its own,
 
     x_a <- x_a + 2 / (t + 2) (gradient_a - ridge_a x_a) / (n_a + ridge_a),
     ridge_a = (residual + noise^2 / n_a) / signal,
@@ -37,7 +38,7 @@ STEPS, SAMPLING, RANK, CLIP = 60, 0.3, 4, 0.5
 START = 0.1
 COUNT_SHARE = 0.1
 """Of the budget (in 1 / multiplier^2), what the mean and the counts take."""
-COUNT_SENSITIVITY = float(np.sqrt(3.0))
+COUNT_SENSITIVITY = 2.0
 RESIDUAL, BIAS_SIGNAL, FACTOR_SIGNAL = 0.15, 0.05, 0.02
 """Variances in [-1, 1] of ratings around their expectation, of biases and of factors: the scale of 5-star ratings."""
 
@@ -62,8 +63,9 @@ class DPSGD(PrivatePeer):
         counts, price = gaussian_noise(
             counts_and_sum(mask, y), sensitivity=COUNT_SENSITIVITY, multiplier=z * _count_multiplier(), rng=rng
         )
-        mean = float(np.clip(counts[-1] / mask.n_ratings, -1, 1))
-        step = _steps(mask, counts[:-1], price.scale, _noise(z))
+        total = max(float(counts[-2]), 1.0)
+        mean = float(np.clip(counts[-1] / total, -1, 1))
+        step = _steps(believed_counts(counts[:-2], total, mask.shape, price.scale), _noise(z))
         rows, prices = self._train(mask, y - mean, step, z, rng)
         model = Linear(ratings.scale, mean, *split_rows(rows, mask.n_users))
         spent = epsilon_of([price, *prices], self.delta)
@@ -98,8 +100,8 @@ def _count_multiplier() -> float:
 
 
 def counts_and_sum(mask: Mask, y: Floats) -> Floats:
-    """Ratings per user, per item, and the sum of y: one rating moves it by at most sqrt 3."""
-    return np.concatenate([mask.user_counts, mask.item_counts, [y.sum()]]).astype(np.float64)
+    """Ratings per user, per item and in all, and the sum of y: one rating moves it by at most 2."""
+    return np.concatenate([mask.user_counts, mask.item_counts, [mask.n_ratings, y.sum()]]).astype(np.float64)
 
 
 def start_rows(mask: Mask, rng: np.random.Generator) -> Floats:
@@ -116,20 +118,20 @@ def split_rows(rows: Floats, n_users: int) -> tuple[Floats, Floats]:
     return users, np.hstack([one[n_users:], rows[n_users:, :1], rows[n_users:, 1:]])
 
 
-def _steps(mask: Mask, counts: Floats, count_noise: float, noise: float) -> Step:
-    """Step and ridge of every row from the noisy counts. A factor's gradient weighs a rating with a factor squared."""
-    n = believed_counts(counts, mask, count_noise)[:, None]
+def _steps(counts: Floats, noise: float) -> Step:
+    """Step and ridge of every row. A factor's gradient weighs a rating with a factor squared."""
+    n = counts[:, None]
     signal = np.array([BIAS_SIGNAL, *[FACTOR_SIGNAL] * RANK])
     weight = np.array([1.0, *[FACTOR_SIGNAL] * RANK])
     ridge = (RESIDUAL + noise**2 / (weight * n)) / signal
     return Step(1 / (n + ridge), ridge)
 
 
-def believed_counts(counts: Floats, mask: Mask, noise: float) -> Floats:
-    """Noisy counts drawn towards the public average of their side, as a count of that spread would be."""
-    average = mask.n_ratings / np.repeat(np.array(mask.shape), mask.shape)
+def believed_counts(counts: Floats, total: float, shape: tuple[int, int], noise: float) -> Floats:
+    """Noisy counts drawn towards the average of their side, as counts that spread like their average would be."""
+    average = total / np.repeat(np.array(shape), shape)
     trust = average**2 / (average**2 + noise**2)
-    return np.clip(average + trust * (counts - average), 0.1 * average, mask.n_ratings)
+    return np.clip(average + trust * (counts - average), 0.1 * average, total)
 
 
 @kernel

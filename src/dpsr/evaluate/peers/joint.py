@@ -2,8 +2,8 @@
 
     y_uj ~ mean + alpha c_j + b_u + p_u . q_j,     item vectors v_j = (c_j, q_j),     x_u = (alpha, p_u), |x_u| <= 1
 
-Users compute b_u and p_u by ridge regression of their own ratings on the shared (1, q_j). In what they contribute to the
-item side p_u is clipped, and the constant is alpha for everyone, so that item biases mean the same to all.
+Users compute b_u and p_u by ridge regression of their own ratings on the shared (1, q_j). In what they contribute to
+the item side p_u is clipped, and the constant is alpha for everyone, so that item biases mean the same to all.
 """
 
 from __future__ import annotations

@@ -81,8 +81,7 @@ def normal_equations(indptr: Integers, columns: npt.NDArray[np.int32], y: Floats
 def ridge_solve(gram: Floats, right: Floats, ridge: Floats | float) -> Floats:
     """(gram_a + ridge_a)^-1 right_a for every row; the diagonal `ridge` is a number, per column, or per row."""
     penalty = np.broadcast_to(np.asarray(ridge, dtype=np.float64), right.shape)[:, :, None] * np.eye(right.shape[1])
-    solved: Floats = np.linalg.solve(gram + penalty, right[:, :, None])[:, :, 0]
-    return solved
+    return np.asarray(np.linalg.solve(gram + penalty, right[:, :, None])[:, :, 0], dtype=np.float64)
 
 
 def noise_ridge(gram: Floats, residual: float, signal: Floats | float, noise: float) -> Floats:

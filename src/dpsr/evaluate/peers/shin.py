@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.evaluate.peers.accounting import epsilon_of
-from dpsr.evaluate.peers.base import FLOATING, JOINT, PrivatePeer, Protection
+from dpsr.evaluate.peers.base import CATALOGUE, FLOATING, JOINT, PrivatePeer, Protection
 from dpsr.evaluate.peers.joint import (
     ALPHA,
     ITEM_SIGNAL,
@@ -44,7 +44,8 @@ Floats = npt.NDArray[np.float64]
 ROUNDS, BUCKETS, CLIP = 5, 32, 2.0
 TYPICAL = 0.2
 """A user's clipped coordinate, as a share of CLIP: what sampling one coordinate adds to the variance."""
-PUBLIC = "user ids, item ids, number of ratings, scale"
+DECLARED = 50
+"""Ratings a user is taken to have when steps are sized; the real number is private."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ class LocalMF(PrivatePeer):
             v = v + 2 / (t + 2) * move(total, projection, v, price, mask)
             prices.append(price)
         note = f"local DP, no trusted curator; {JOINT}; {FLOATING}"
-        protection = Protection("user", epsilon_of(prices, self.delta), 0.0, PUBLIC, note)
+        protection = Protection("user", epsilon_of(prices, self.delta), 0.0, CATALOGUE, note)
         return joint_model(ratings.scale, 0.0, mask, y, v), protection
 
     def _reports(self, gradients: Floats, chance: np.random.Generator, rng: np.random.Generator) -> Measured:
@@ -108,7 +109,7 @@ def move(total: Floats, projection: Projection, v: Floats, price: Price, mask: M
     """
     size = BUCKETS * (RANK + 1)
     noise = mask.n_users * size * CLIP**2 * (report_variance(price.epsilon) + TYPICAL**2)
-    n = mask.n_ratings / mask.n_items
+    n = DECLARED * mask.n_users / mask.n_items
     ridge = (RESIDUAL + noise / (n * ITEM_WEIGHT)) / ITEM_SIGNAL
     gradient = projection.sign[:, None] * total[projection.bucket]
     return (gradient - ridge * v) / (n + ridge)
