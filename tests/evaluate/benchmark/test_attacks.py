@@ -50,7 +50,9 @@ class Echo:
 def test_randomised_response_attains_every_bound(epsilon):
     """Two levels: truth with probability e^eps / (1 + e^eps). TPR and FPR are that and its complement."""
     p = exp(epsilon) / (1 + exp(epsilon))
-    assert most_advantage(epsilon) == pytest.approx(p - (1 - p)) == pytest.approx((exp(epsilon) - 1) / (exp(epsilon) + 1))
+    assert (
+        most_advantage(epsilon) == pytest.approx(p - (1 - p)) == pytest.approx((exp(epsilon) - 1) / (exp(epsilon) + 1))
+    )
     assert most_true_positives(epsilon, 1 - p) == pytest.approx(p)
     assert most_right(epsilon, 1 / 5) == pytest.approx(exp(epsilon) / (exp(epsilon) + 4))
     assert tanh(epsilon / 2) == pytest.approx(most_advantage(epsilon))
@@ -109,7 +111,9 @@ def test_the_best_guess_against_randomised_response_is_the_analytic_one(epsilon)
     k, channel = 5, randomised_response(SCALE, epsilon)
     analytic = (exp(epsilon) - 1) / (exp(epsilon) + k - 1)
     assert best_advantage(channel.probabilities) == pytest.approx(analytic, rel=1e-6)
-    assert most_right_guesses(channel.probabilities, np.full(k, 1 / k)) == pytest.approx(most_right(epsilon, 1 / k), rel=1e-6)
+    assert most_right_guesses(channel.probabilities, np.full(k, 1 / k)) == pytest.approx(
+        most_right(epsilon, 1 / k), rel=1e-6
+    )
     ratings = realistic(0, n_users=30, n_items=20, n_ratings=200)
     certificate = privatise(ratings, channel, noise=NoiseSource.seeded(0)).certificate
     found = attack_certificate(certificate, trials=TRIALS, seed=0)

@@ -139,7 +139,9 @@ def test_what_is_drawn_is_what_the_table_says(made):
     points = sorted((p for p in chart(made, "frontier").points if p.method == "dpsr"), key=lambda p: p.x)
     assert lines["dpsr"].get_xdata().tolist() == [0.5, 1.0]
     assert lines["dpsr"].get_ydata().tolist() == [p.y for p in points]
-    assert set(lines["als (no privacy)"].get_ydata()) == {p.y for p in chart(made, "frontier").points if p.method == "als"}
+    assert set(lines["als (no privacy)"].get_ydata()) == {
+        p.y for p in chart(made, "frontier").points if p.method == "als"
+    }
 
 
 def test_claims_find_what_was_planted_and_only_that(made):
@@ -156,7 +158,7 @@ def test_claims_find_what_was_planted_and_only_that(made):
     for seed in SEEDS:
         ours, theirs = (done.details(done.of(SOURCE, m, 1.0)[seed]).predicted for m in ("dpsr", "laplace-als"))
         truth = split_of(SOURCE, seed)[1].values
-        per_seed.append(((truth - theirs) ** 2 - (truth - ours) ** 2))
+        per_seed.append((truth - theirs) ** 2 - (truth - ours) ** 2)
     assert row[4] == pytest.approx(np.concatenate(per_seed).mean(), rel=1e-5)
     t = stats.ttest_1samp(np.concatenate(per_seed), 0).statistic
     assert 0 < row[5] < 1.5 * t, "independent errors: grouping changes little"

@@ -13,7 +13,6 @@ import numpy as np
 import psutil
 import pyarrow.parquet as pq
 import pytest
-
 from strange_methods import diary_of
 
 from dpsr.data import realistic
@@ -52,7 +51,9 @@ def fits():
 
 
 def request(source, *methods, seeds=(0,), **settings):
-    names = [f"{STRANGE}:{name}" if name in ("level", "slow", "failing", "hanging", "dying") else name for name in methods]
+    names = [
+        f"{STRANGE}:{name}" if name in ("level", "slow", "failing", "hanging", "dying") else name for name in methods
+    ]
     return Request([source], names, (1.0, 2.0), seeds, **{"workers": 2, "timeout": TIMEOUT, **settings})
 
 
@@ -215,7 +216,11 @@ def test_the_digest_covers_what_measures_and_not_what_draws():
 
 def test_sources_are_files_folders_and_generators(source, tmp_path):
     folder = Path(source.path).parent
-    assert [s.name for s in find_sources(["paper", source.path, "realistic"], {"": "1:5:1"})] == ["paper", "tiny", "realistic"]
+    assert [s.name for s in find_sources(["paper", source.path, "realistic"], {"": "1:5:1"})] == [
+        "paper",
+        "tiny",
+        "realistic",
+    ]
     with pytest.raises(ScaleError, match="--scale tiny=LOW:HIGH:STEP"):
         find_sources([source.path], {})
     with pytest.raises(DataError, match="Check the path"):

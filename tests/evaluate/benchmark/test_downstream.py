@@ -49,7 +49,9 @@ def test_implicit_learners_rank_better_than_chance(split, name):
 def test_a_learner_learns_from_the_values_and_repeats_itself(split, name):
     train, _ = split
     upside_down = train.scale.low + train.scale.high - train.values
-    one, again, other = (LEARNERS[name](table(train, v), 0).scores(5) for v in (train.values, train.values, upside_down))
+    one, again, other = (
+        LEARNERS[name](table(train, v), 0).scores(5) for v in (train.values, train.values, upside_down)
+    )
     assert np.allclose(one, again, atol=1e-6)
     assert not np.allclose(one, other, atol=1e-3)
 

@@ -24,7 +24,9 @@ def sets(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sets")
     ratings = realistic(1, n_users=40, n_items=25, n_ratings=500, skew=0.3)
     held = np.zeros(len(ratings), dtype=bool)
-    held[np.random.default_rng(SEED).permutation(len(ratings))[len(ratings) - round(TEST_SHARE * len(ratings)) :]] = True
+    held[np.random.default_rng(SEED).permutation(len(ratings))[len(ratings) - round(TEST_SHARE * len(ratings)) :]] = (
+        True
+    )
     poisoned = Ratings(ratings.mask, np.where(held, 4 - ratings.levels, ratings.levels).astype(np.uint16), SCALE)
     sources = []
     for name, table in (("clean", ratings), ("poisoned", poisoned)):

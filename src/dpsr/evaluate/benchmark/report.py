@@ -21,9 +21,12 @@ from dpsr.errors import ParameterError
 from dpsr.evaluate.benchmark.methods import OURS
 from dpsr.evaluate.benchmark.pictures import SAME_UNIT
 from dpsr.evaluate.benchmark.table import NOTICE, means
+from dpsr.evaluate.peers.base import JOINT
 from dpsr.evaluate.tables import Cell, Table
 
 Row = tuple[Cell, ...]
+
+JOINTLY = "joint DP"
 
 
 def sections(
@@ -77,14 +80,19 @@ def _escaped(text: str) -> str:
 
 
 def units_of(table: pa.Table) -> dict[str, str]:
-    """The unit of protection of every method, as its own receipt says it."""
-    pairs = {row["method"]: row["unit"] for row in table.select(["method", "unit"]).to_pylist() if row["unit"]}
+    """The unit of protection of every method, as its own receipt says it; joint DP is another promise and says so."""
+    rows = table.select(["method", "unit", "note"]).to_pylist()
+    pairs = {
+        row["method"]: row["unit"] + (f", {JOINTLY}" if JOINT in (row["note"] or "") else "")
+        for row in rows
+        if row["unit"]
+    }
     return dict(sorted(pairs.items(), key=lambda pair: (pair[0] != OURS, _unit_order(pair[1]))))
 
 
-def _unit_order(unit: str) -> int:
+def _unit_order(unit: str) -> tuple[int, str]:
     order = (SAME_UNIT, "rating (add/remove)", "user", "none")
-    return order.index(unit) if unit in order else len(order)
+    return next((place for place, name in enumerate(order) if unit.startswith(name)), len(order)), unit
 
 
 def grid(table: pa.Table, name: str, number: str, units: Mapping[str, str], *, digits: int) -> Table:
@@ -113,6 +121,11 @@ def grid(table: pa.Table, name: str, number: str, units: Mapping[str, str], *, d
     return Table(f"{number}_{name}", f"{name}: {number.replace('_', ' ')}", header, tuple(rows))
 
 
+def _is_release_of_ratings(unit: str) -> bool:
+    """Protects a rating, and in a release that anyone may read."""
+    return unit.startswith("rating") and JOINTLY not in unit
+
+
 def _shares_unit(unit: str | None) -> bool:
     return unit == SAME_UNIT
 
@@ -128,9 +141,9 @@ def _headlines(significance: Table) -> str:
     """For each set: is ours ahead of everyone who protects the same, everywhere? If not, where not."""
     lines = []
     for name in dict.fromkeys(str(row[0]) for row in significance.rows):
-        mine = [row for row in significance.rows if row[0] == name and str(row[2]).startswith("rating")]
+        mine = [row for row in significance.rows if row[0] == name and _is_release_of_ratings(str(row[2]))]
         short = [f"{row[1]} at ε = {row[3]:g} ({row[-1]})" for row in mine if row[-1] != "ahead"]
-        total = f"{len(mine) - len(short)} of {len(mine)} comparisons with methods that protect a rating"
+        total = f"{len(mine) - len(short)} of {len(mine)} comparisons with releases that protect a rating"
         lines.append(
             f"* **{name}**: {OURS} is ahead in {total} (p < 0.05 after Holm)"
             + (f"; not of {'; '.join(short)}" if short else "")

@@ -82,7 +82,7 @@ def train(table: RatingTable, seed: int) -> Trained:
     target = torch.as_tensor(((table.values - mean) / spread).astype(np.float32))
     network = NeuMF(*table.mask.shape)
     _descend(network, users, items, target, torch.as_tensor(held), torch.Generator().manual_seed(seed))
-    network.eval()
+    network.train(False)
     return Trained(network, mean, spread, table.mask.n_items, table.scale)
 
 
@@ -97,7 +97,7 @@ def _descend(network: NeuMF, users: Any, items: Any, target: Any, held: Any, ord
             loss = torch.mean((network(users[rows], items[rows]) - target[rows]) ** 2)
             loss.backward()  # type: ignore[no-untyped-call]
             steps.step()
-        network.eval()
+        network.train(False)
         with torch.no_grad():
             rows = outside if len(outside) else inside
             error = float(torch.mean((network(users[rows], items[rows]) - target[rows]) ** 2))
