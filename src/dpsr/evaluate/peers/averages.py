@@ -1,6 +1,6 @@
 """Noisy averages, shrunk: how McSherry and Mironov 2009 and Berlioz et al. 2015 begin.
 
-    mean   = (sum of y + noise) / N
+    mean   = (sum of y + noise) / (N + shrink)
     item_j = (sum over j's raters of (y - mean) + noise) / (n_j + shrink_j)
     user_u = (sum over u's items of (y - mean - item) + noise) / (n_u + shrink_u)
 
@@ -24,6 +24,9 @@ from dpsr.types import Mask
 
 Floats = npt.NDArray[np.float64]
 
+MEAN_SIGNAL = 0.1
+"""How far, squared, a rating table's mean lies from the midpoint, in half-widths of the scale."""
+
 
 @dataclass(frozen=True, eq=False)
 class Averages:
@@ -42,7 +45,12 @@ class Averages:
 def noisy_mean(y: Floats, epsilon: float, rng: np.random.Generator) -> tuple[float, Price]:
     """The mean of all ratings; the sum moves by 2 with one value, the number of ratings is public."""
     total, price = laplace_noise(np.array([y.sum()]), sensitivity=VALUE_SENSITIVITY, epsilon=epsilon, rng=rng)
-    return float(np.clip(total[0] / len(y), -1, 1)), price
+    return shrunk_mean(float(total[0]), len(y), 2 * price.scale**2), price
+
+
+def shrunk_mean(total: float, n: float, noise_variance: float) -> float:
+    """The mean from a noisy sum of n numbers, drawn to the public midpoint as far as its noise calls for."""
+    return float(np.clip(total / (n + noise_variance / (n * MEAN_SIGNAL)), -1, 1))
 
 
 def group_sums(codes: npt.NDArray[np.int32], y: Floats, size: int) -> Floats:

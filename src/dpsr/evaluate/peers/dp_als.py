@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.evaluate.peers.accounting import epsilon_of, gaussian_multiplier
+from dpsr.evaluate.peers.averages import shrunk_mean
 from dpsr.evaluate.peers.base import CATALOGUE, FLOATING, JOINT, PrivatePeer, Protection
 from dpsr.evaluate.peers.joint import (
     ALPHA,
@@ -59,7 +60,7 @@ class DPALS(PrivatePeer):
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
         mask, y, rng = ratings.mask, unit_values(ratings), self._noise()
         total, first = self._noisy(np.array([user_means(mask, y).sum()]), 1.0, MEAN_SHARE, rng)
-        mean = float(np.clip(total[0] / mask.n_users, -1, 1))
+        mean = shrunk_mean(float(total[0]), mask.n_users, first.scale**2)
         order, (k, share) = self._chance(1).random(mask.n_ratings), limits(self.epsilon)
         counted = at_most(k, mask, order, np.ones(mask.n_ratings, dtype=bool))
         counts, second = self._noisy(item_counts(mask, counted), np.sqrt(k), COUNT_SHARE, rng)

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.evaluate.peers.accounting import epsilon_of, sampled_multiplier
+from dpsr.evaluate.peers.averages import shrunk_mean
 from dpsr.evaluate.peers.base import CATALOGUE, FLOATING, PrivatePeer, Protection
 from dpsr.evaluate.peers.linear import Linear, unit_values
 from dpsr.evaluate.ranking import Predictor
@@ -64,7 +65,7 @@ class DPSGD(PrivatePeer):
             counts_and_sum(mask, y), sensitivity=COUNT_SENSITIVITY, multiplier=z * _count_multiplier(), rng=rng
         )
         total = max(float(counts[-2]), 1.0)
-        mean = float(np.clip(counts[-1] / total, -1, 1))
+        mean = shrunk_mean(float(counts[-1]), total, price.scale**2)
         step = _steps(believed_counts(counts[:-2], total, mask.shape, price.scale), _noise(z))
         rows, prices = self._train(mask, y - mean, step, z, rng)
         model = Linear(ratings.scale, mean, *split_rows(rows, mask.n_users))

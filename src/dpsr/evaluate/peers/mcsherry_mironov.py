@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.evaluate.peers.accounting import epsilon_of, gaussian_multiplier
-from dpsr.evaluate.peers.averages import group_sums, shrunk
+from dpsr.evaluate.peers.averages import group_sums, shrunk, shrunk_mean
 from dpsr.evaluate.peers.base import FLOATING, JOINT, MASK, PrivatePeer, Protection
 from dpsr.evaluate.peers.covariance import Pairs, half_covariance, half_weights, user_centred, whole
 from dpsr.evaluate.peers.item_knn import Neighbourhood
@@ -71,7 +71,7 @@ class McSherryMironov(PrivatePeer):
         total, first = gaussian_noise(
             np.array([y.sum()]), sensitivity=VALUE_SENSITIVITY, multiplier=self._multiplier(0), rng=rng
         )
-        mean = float(np.clip(total[0] / len(y), -1, 1))
+        mean = shrunk_mean(float(total[0]), len(y), first.scale**2)
         sums = group_sums(mask.items, y - mean, mask.n_items)
         noisy, second = gaussian_noise(sums, sensitivity=VALUE_SENSITIVITY, multiplier=self._multiplier(1), rng=rng)
         return mean, shrunk(noisy, mask.item_counts, second.scale**2), [first, second]
