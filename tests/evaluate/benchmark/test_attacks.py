@@ -1,4 +1,4 @@
-"""Attacks: as good as the analysis says where it says so, below what epsilon allows, above it where a promise is broken."""
+"""Attacks: as good as the analysis says, below what epsilon allows, above it where a promise is broken."""
 
 from math import exp, inf, tanh
 

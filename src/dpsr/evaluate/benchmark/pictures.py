@@ -1,7 +1,8 @@
 """Charts as PNG and SVG beside the CSV of their points.
 
 Ours is drawn wide and on top; methods with another unit of protection are dashed, for their epsilon means something
-else; methods without a budget are black levels. Matplotlib's Agg canvas is used directly: no display, no global state.
+else; methods without privacy are dotted, or black levels where epsilon is the axis. Errors far above the others run out
+of the picture, never out of the CSV. Matplotlib's Agg canvas is used directly: no display, no global state.
 """
 
 from __future__ import annotations
@@ -60,21 +61,25 @@ def draw(chart: Chart, units: Mapping[str, str]) -> Figure:
             style = (0, _LEVELS[place % len(_LEVELS)])
             axes.axhline(mine[0].y, color="black", linestyle=style, linewidth=1, label=f"{method} (no privacy)")
         else:
-            _line(axes, mine, method, place, units.get(method, "") in (SAME_UNIT, "none"))
+            _line(axes, mine, method, place, _style(units.get(method, "")))
     _dress(axes, chart)
     figure.legend(*axes.get_legend_handles_labels(), loc="center right", frameon=False, fontsize=8)
     figure.subplots_adjust(left=0.07, right=0.76, bottom=0.1, top=0.93)
     return figure
 
 
-def _line(axes: Any, points: Sequence[Point], method: str, place: int, same_unit: bool) -> None:
+def _style(unit: str) -> str:
+    return {SAME_UNIT: "-", "none": ":"}.get(unit, "--")
+
+
+def _line(axes: Any, points: Sequence[Point], method: str, place: int, style: str) -> None:
     points = sorted(points, key=lambda p: p.x)
     x, y = [p.x for p in points], [p.y for p in points]
     ours = method == OURS
     colour = _OURS if ours else _COLOURS[place % len(_COLOURS)]
     axes.plot(
         x, y, color=colour, marker=_MARKERS[place % len(_MARKERS)], markersize=4, linewidth=2.6 if ours else 1.3,
-        linestyle="-" if same_unit else "--", label=method, zorder=3 if ours else 2,
+        linestyle=style, label=method, zorder=3 if ours else 2,
     )  # fmt: skip
     spread = np.array([0.0 if isnan(p.deviation) else p.deviation for p in points])
     axes.fill_between(x, y - spread, y + spread, color=colour, alpha=0.15, linewidth=0)
@@ -89,6 +94,8 @@ def _dress(axes: Any, chart: Chart) -> None:
         axes.plot(ends, ends, color="black", linewidth=0.8, label="calibrated")
     else:
         axes.set_xticks([x for x, _ in placed], [label for _, label in placed])
+    if chart.up.startswith("RMSE on") or chart.up == "RMSE":
+        _crop(axes, [p.y for p in chart.points])
     axes.minorticks_off()
     axes.set_xlabel(chart.across)
     axes.set_ylabel(chart.up)
@@ -96,3 +103,10 @@ def _dress(axes: Any, chart: Chart) -> None:
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
+
+
+def _crop(axes: Any, heights: Sequence[float]) -> None:
+    """Show the lower part, where methods compete: up to a little above four fifths of all points."""
+    low, high = min(heights), max(float(np.quantile(heights, 0.8)), 1.2 * min(heights))
+    room = 0.05 * (high - low) or 0.1
+    axes.set_ylim(low - room, min(high + 4 * room, max(heights) + room))
