@@ -38,7 +38,7 @@ STORE, DETAILS = "results.jsonl", "details"
 
 @dataclass(frozen=True)
 class Request:
-    """What to measure. `timeout` is seconds a run, `workers` processes at a time (0: as many as there are cores)."""
+    """What to measure. Learners run on all seeds with more `effort`, else on the first, as attacks do. `timeout` is seconds a run, `workers` processes at a time (0: as many as there are cores)."""
 
     sources: Sequence[Source]
     methods: Sequence[str]
@@ -63,7 +63,8 @@ class Request:
         methods = budgeted(self.methods)
         jobs = cross("method", self.sources, methods, self.epsilons, self.seeds)
         inputs = [(name, name != RAW) for name in self.inputs]
-        jobs += cross("downstream", self.sources, inputs, self.epsilons, self.seeds)
+        seeds = self.seeds if self.effort > 1 else self.seeds[:1]
+        jobs += cross("downstream", self.sources, inputs, self.epsilons, seeds)
         attacked = [(name, name in ON_MECHANISMS or takes_budget(name)) for name in self.attacks]
         return jobs + cross("attack", self.sources, attacked, self.epsilons, self.seeds[:1], self.effort)
 

@@ -59,6 +59,12 @@ def _fitted(train: RawRatings, epsilon: float | None, seed: int) -> Given:
     return Given(model.predict(train.mask.users, train.mask.items), model)
 
 
+def _blend(train: RawRatings, epsilon: float | None, seed: int) -> Given:
+    """A quarter of the table and three of the model's prediction."""
+    ours, fitted = _ours(train, epsilon, seed), _fitted(train, epsilon, seed)
+    return Given(0.25 * ours.values + 0.75 * fitted.values, ours.model)
+
+
 MAKE: dict[str, Callable[[RawRatings, float | None, int], Given]] = {
     RAW: _raw,
     "laplace": _laplace,
@@ -66,6 +72,7 @@ MAKE: dict[str, Callable[[RawRatings, float | None, int], Given]] = {
     "published": _published,
     "dpsr": _ours,
     "dpsr-fitted": _fitted,
+    "dpsr-blend": _blend,
 }
 
 RELEASED = {"dpsr": "dpsr", "dpsr-paper": "paper", "dpsr-as-published": "published", "laplace-als": "laplace"}
@@ -77,5 +84,5 @@ def released_by(method: str, train: RawRatings, epsilon: float | None, seed: int
     return MAKE[RELEASED[method]](train, epsilon, seed).values if method in RELEASED else None
 
 
-INPUTS = (RAW, "laplace", "paper", "dpsr", "dpsr-fitted")
-SMALL_INPUTS = (RAW, "laplace", "paper", "dpsr")
+INPUTS = (RAW, "laplace", "paper", "dpsr", "dpsr-fitted", "dpsr-blend")
+SMALL_INPUTS = (RAW, "laplace", "paper", "dpsr", "dpsr-fitted")
