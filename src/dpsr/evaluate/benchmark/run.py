@@ -38,7 +38,10 @@ STORE, DETAILS = "results.jsonl", "details"
 
 @dataclass(frozen=True)
 class Request:
-    """What to measure. Learners run on all seeds with more `effort`, else on the first, as attacks do. `timeout` is seconds a run, `workers` processes at a time (0: as many as there are cores)."""
+    """What to measure. `timeout` is seconds a run, `workers` processes at a time (0: as many as there are cores).
+
+    Learners run on all seeds with more `effort` than 1, else on the first; attacks always do.
+    """
 
     sources: Sequence[Source]
     methods: Sequence[str]
