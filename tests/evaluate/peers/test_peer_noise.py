@@ -69,7 +69,7 @@ def test_the_price_is_composed_from_the_receipts_and_does_not_exceed_what_was_as
 
 
 def test_local_reports_are_bounded_unbiased_and_carry_their_price(monkeypatch, ratings):
-    _, releases = record(monkeypatch, "shin-ldp-mf", 5.0, ratings)
+    _, releases = record(monkeypatch, "shin-ldp-mf", 6.0, ratings)
     for release in releases:
         assert release.price.mechanism == "local report"
         assert np.abs(release.answer).max() <= release.price.scale

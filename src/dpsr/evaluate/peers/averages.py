@@ -53,6 +53,11 @@ def shrunk_mean(total: float, n: float, noise_variance: float) -> float:
     return float(np.clip(total / (n + noise_variance / (n * MEAN_SIGNAL)), -1, 1))
 
 
+def user_means(mask: Mask, y: Floats) -> Floats:
+    """Each user's mean rating, zero without any: one user moves the sum of them by at most 1."""
+    return np.bincount(mask.users, y, minlength=mask.n_users) / np.maximum(mask.user_counts, 1)
+
+
 def group_sums(codes: npt.NDArray[np.int32], y: Floats, size: int) -> Floats:
     """The sum of y over each group: one value moves one sum."""
     return np.bincount(codes, y, minlength=size).astype(np.float64)

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.evaluate.peers.accounting import epsilon_of, gaussian_multiplier
-from dpsr.evaluate.peers.averages import shrunk_mean
+from dpsr.evaluate.peers.averages import shrunk_mean, user_means
 from dpsr.evaluate.peers.base import CATALOGUE, FLOATING, JOINT, PrivatePeer, Protection
 from dpsr.evaluate.peers.joint import (
     ALPHA,
@@ -45,9 +45,8 @@ from dpsr.types.raw import RawRatings
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-PER_USER, FREQUENT = 50, 0.2
-"""k, and the share of the catalogue that counts as frequent, up to epsilon = 5; both grow with epsilon above."""
-SWEEPS = 2
+PER_USER, FREQUENT, SWEEPS = 25, 0.2, 4
+"""k and the share of the catalogue that counts as frequent up to epsilon = 5, and the most sweeps; see `limits`."""
 MEAN_SHARE, COUNT_SHARE = 0.02, 0.08
 
 
@@ -61,7 +60,7 @@ class DPALS(PrivatePeer):
         mask, y, rng = ratings.mask, unit_values(ratings), self._noise()
         total, first = self._noisy(np.array([user_means(mask, y).sum()]), 1.0, MEAN_SHARE, rng)
         mean = shrunk_mean(float(total[0]), mask.n_users, first.scale**2)
-        order, (k, share) = self._chance(1).random(mask.n_ratings), limits(self.epsilon)
+        order, (k, share, _) = self._chance(1).random(mask.n_ratings), limits(self.epsilon)
         counted = at_most(k, mask, order, np.ones(mask.n_ratings, dtype=bool))
         counts, second = self._noisy(item_counts(mask, counted), np.sqrt(k), COUNT_SHARE, rng)
         frequent = most_frequent(counts, share)
@@ -79,8 +78,9 @@ class DPALS(PrivatePeer):
     ) -> tuple[Floats, list[Price]]:
         """Item vectors after a few sweeps; users' vectors are recomputed by the users in between."""
         v = np.where(frequent[:, None], start_vectors(mask.n_items, self._chance()), 0.0)
-        share, prices, (k, _) = (1 - MEAN_SHARE - COUNT_SHARE) / SWEEPS, [], limits(self.epsilon)
-        for _ in range(SWEEPS):
+        (k, _, sweeps), prices = limits(self.epsilon), []
+        share = (1 - MEAN_SHARE - COUNT_SHARE) / sweeps
+        for _ in range(sweeps):
             own = own_rows(mask, y, v)
             statistic = item_statistics(mask, y - own[mask.users, 0], own[:, 1:], chosen)
             noisy, price = self._noisy(statistic, np.sqrt(2 * k), share, rng)
@@ -90,15 +90,10 @@ class DPALS(PrivatePeer):
         return v, prices
 
 
-def limits(epsilon: float) -> tuple[int, float]:
-    """How many ratings a user counts with, and the share of frequent items: read from the budget alone."""
+def limits(epsilon: float) -> tuple[int, float, int]:
+    """How many ratings a user counts with, the share of frequent items, the number of sweeps: read from the budget."""
     more = max(1.0, epsilon / 5)
-    return round(PER_USER * min(more, 10.0)), min(1.0, FREQUENT * more)
-
-
-def user_means(mask: Mask, y: Floats) -> Floats:
-    """Each user's mean rating, zero without any: one user moves the sum of them by at most 1."""
-    return np.bincount(mask.users, y, minlength=mask.n_users) / np.maximum(mask.user_counts, 1)
+    return round(PER_USER * min(more, 20.0)), min(1.0, FREQUENT * more), int(np.clip(round(epsilon / 10), 1, SWEEPS))
 
 
 def at_most(k: int, mask: Mask, order: Floats, allowed: Flags) -> Flags:

@@ -1,6 +1,6 @@
 """McSherry and Mironov 2009, "Differentially private recommender systems: building privacy into the net".
 
-Noisy averages, then a noisy item covariance (`covariance`), all Gaussian; 2 %, 19 % and 79 % of the budget. The noisy
+Noisy averages, then a noisy item covariance (`covariance`), all Gaussian; 2 %, 49 % and 49 % of the budget. The noisy
 covariance is shrunk entry by entry towards zero, as its noise and the public number of common raters call for,
 
     C_jk = cov_jk W_jk t / (W_jk^2 t + W_jk residual^2 + noise^2),     W_jk = sum of w_u over common raters,
@@ -35,7 +35,7 @@ from dpsr.types.raw import RawRatings
 
 Floats = npt.NDArray[np.float64]
 
-SHARES = (0.02, 0.19, 0.79)
+SHARES = (0.02, 0.49, 0.49)
 NEIGHBOURS, DAMP, RANK = 40, 0.5, 8
 SIGNAL = 1e-3
 """t: how large the covariance of two items is, squared on average, in [-1, 1]^2."""

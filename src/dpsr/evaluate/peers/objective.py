@@ -37,7 +37,10 @@ from dpsr.types.raw import RawRatings
 Floats = npt.NDArray[np.float64]
 
 RANK = 4
+"""The most directions of the mask; see `rank_for`."""
 MEAN_SHARE = 0.02
+BIAS = 0.1
+"""Prior variance of a coefficient on the constant, which is shorter than one where vectors were clipped."""
 
 
 @dataclass
@@ -50,25 +53,41 @@ class ObjectivePerturbation(PrivatePeer):
         mask, y, rng, local = ratings.mask, unit_values(ratings), self._noise(), self.name.endswith("local")
         mean, first = noisy_mean(y, MEAN_SHARE * self.epsilon, rng)
         budget = (1 - MEAN_SHARE) * self.epsilon / (1 if local else 2)
-        x, by_item = public_vectors(mask), pattern_of(mask)
+        x, by_item = public_vectors(mask, rank_for(self.epsilon)), pattern_of(mask)
         v, second = perturbed_rows(
-            by_item.column_indptr, by_item.rows, y[by_item.places] - mean, x, budget, rng, signal=signal_of(x.shape[1])
+            by_item.column_indptr,
+            by_item.rows,
+            y[by_item.places] - mean,
+            x,
+            budget,
+            rng,
+            signal=_signal(x),
         )
         rest = y - mean - np.einsum("rd,rd->r", x[mask.users], v[mask.items])
         z = clip_rows(np.hstack([np.ones((mask.n_items, 1)), v]), 1.0)
         prices = [first, second]
         if local:
-            w = local_rows(mask, rest, z, RESIDUAL / signal_of(z.shape[1]))
+            w = local_rows(mask, rest, z, RESIDUAL / _signal(z))
         else:
-            w, third = perturbed_rows(mask.indptr, mask.items, rest, z, budget, rng, signal=signal_of(z.shape[1]))
+            w, third = perturbed_rows(mask.indptr, mask.items, rest, z, budget, rng, signal=_signal(z))
             prices.append(third)
         model = Linear(ratings.scale, mean, np.hstack([x, w]), np.hstack([v, z]))
         note = f"public user vectors from the mask; {FLOATING}" + (f"; {JOINT}" if local else "")
         return model, Protection("rating value", epsilon_of(prices, self.delta), 0.0, MASK, note)
 
 
-def public_vectors(mask: Mask) -> Floats:
+def rank_for(epsilon: float) -> int:
+    """One direction while noise decides, all where it does not: read from the budget alone."""
+    return int(np.clip(round(epsilon / 5), 1, RANK))
+
+
+def public_vectors(mask: Mask, rank: int) -> Floats:
     """A constant and the leading directions of the mask, together of length one at most."""
-    directions = mask_embeddings(mask, pattern_of(mask), RANK).users
+    directions = mask_embeddings(mask, pattern_of(mask), rank).users
     directions = directions / np.maximum(np.abs(directions).max(axis=0, initial=0.0), 1e-300)
     return clip_rows(np.hstack([np.ones((mask.n_users, 1)), directions]), 1.0)
+
+
+def _signal(x: Floats) -> Floats:
+    """Prior variances of the coefficients on x, whose first column is the constant."""
+    return signal_of(x.shape[1], BIAS)

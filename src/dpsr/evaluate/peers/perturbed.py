@@ -42,6 +42,6 @@ def perturbed_rows(
     return Measured(ridge_solve(gram, noisy, noise_ridge(gram, RESIDUAL, signal, variance)), price)
 
 
-def signal_of(d: int) -> Floats:
+def signal_of(d: int, bias: float = BIAS_SIGNAL) -> Floats:
     """Prior variances of a bias followed by d - 1 other coefficients."""
-    return np.array([BIAS_SIGNAL, *[FACTOR_SIGNAL] * (d - 1)])
+    return np.array([bias, *[FACTOR_SIGNAL] * (d - 1)])

@@ -7,9 +7,10 @@ random signs and clipped, one of its B (d+1) coordinates is drawn at random, and
 randomiser with epsilon / T (`floating.local_reports`), then is multiplied by B (d+1). Whatever the user's ratings are,
 a report costs epsilon / T, so the unit is **the user** and the sensitivity needs no argument.
 
-The server adds up the reports and moves the item vectors. Users compute their own side from the item vectors and their
-own ratings. Shin et al. use the one-bit randomiser; the better of it and the piecewise one is used, which is kinder at
-large epsilon / T. Steps and ridges follow the known variance of the reports.
+In the first round the number is the user's mean rating. Afterwards the server adds up the reports and moves the item
+vectors, and users compute their own side from the item vectors and their own ratings. Shin et al. use the one-bit
+randomiser; the better of it and the piecewise one is used, which is kinder at large epsilon / T. Steps and ridges
+follow the known variance of the reports.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.evaluate.peers.accounting import epsilon_of
+from dpsr.evaluate.peers.averages import shrunk_mean, user_means
 from dpsr.evaluate.peers.base import CATALOGUE, FLOATING, JOINT, PrivatePeer, Protection
 from dpsr.evaluate.peers.joint import (
     ALPHA,
@@ -71,7 +73,8 @@ class LocalMF(PrivatePeer):
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
         mask, y, rng = ratings.mask, unit_values(ratings), self._noise()
-        v, prices = start_vectors(mask.n_items, self._chance()), []
+        mean, first = self._mean(user_means(mask, y), rng)
+        y, v, prices = y - mean, start_vectors(mask.n_items, self._chance()), [first]
         for t in range(ROUNDS):
             projection = Projection.draw(mask.n_items, self._chance(2 * t + 1))
             gradients = user_gradients(mask, y, v, own_rows(mask, y, v), projection)
@@ -80,14 +83,20 @@ class LocalMF(PrivatePeer):
             prices.append(price)
         note = f"local DP, no trusted curator; {JOINT}; {FLOATING}"
         protection = Protection("user", epsilon_of(prices, self.delta), 0.0, CATALOGUE, note)
-        return joint_model(ratings.scale, 0.0, mask, y, v), protection
+        return joint_model(ratings.scale, mean, mask, y, v), protection
+
+    def _mean(self, own: Floats, rng: np.random.Generator) -> tuple[float, Price]:
+        """The mean of the users' means, from one report of each."""
+        reports, price = local_reports(own, epsilon=self.epsilon / (ROUNDS + 1), rng=rng)
+        variance = len(own) * (report_variance(price.epsilon) + TYPICAL**2)
+        return shrunk_mean(float(reports.sum()), len(own), variance), price
 
     def _reports(self, gradients: Floats, chance: np.random.Generator, rng: np.random.Generator) -> Measured:
         """The sum of all users' reports as an unbiased estimate of the projected gradient."""
         users, size = gradients.shape
         asked = chance.integers(0, size, users)
         answers = np.clip(gradients[np.arange(users), asked] / CLIP, -1, 1)
-        reports, price = local_reports(answers, epsilon=self.epsilon / ROUNDS, rng=rng)
+        reports, price = local_reports(answers, epsilon=self.epsilon / (ROUNDS + 1), rng=rng)
         total = np.bincount(asked, size * CLIP * reports, minlength=size).astype(np.float64)
         return Measured(total.reshape(BUCKETS, RANK + 1), price)
 
