@@ -38,7 +38,7 @@ def sections(
     lists = [
         grid(table, name, number, units, digits=4) for name in sets for number in ("precision_at_10", "ndcg_at_10")
     ]
-    costs = [grid(table, name, number, units, digits=1) for name in sets for number in ("fit_seconds", "peak_mb")]
+    costs = [grid(table, name, number, units, digits=1) for name in sets for number in ("cpu_seconds", "peak_mb")]
     exact = [grid(table, name, "exact_epsilon", units, digits=3) for name in sets[:1]]
     found = {
         "run": "\n".join(f"* {name}: {value}" for name, value in facts.items()) + "\n",

@@ -34,7 +34,7 @@ METHODS = pa.schema(
         ("delta", _NUMBER),
         *_WHERE[3:],
         *((name, _NUMBER) for name in ("rmse", "mae", "precision_at_10", "ndcg_at_10", "share_of_constant")),
-        *((name, _NUMBER) for name in ("fit_seconds", "peak_mb")),
+        *((name, _NUMBER) for name in ("fit_seconds", "cpu_seconds", "peak_mb")),
         ("public", _TEXT),
         ("note", _TEXT),
         ("error", _TEXT),

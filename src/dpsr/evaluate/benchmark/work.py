@@ -1,9 +1,9 @@
 """One job, start to end: numbers in, rows out. Runs in a process of its own (`pool.py`).
 
 The row of a method says what it protects (unit, exact epsilon, delta, what is public), how well it predicts the test
-ratings, and what it took: seconds to fit (compiling is not timed: every method is first fitted to a handful of made-up
-ratings), and the largest resident memory of its process until it was fitted, which includes the interpreter and the
-data; the method `constant` shows how much these are.
+ratings, and what it took: seconds to fit by the clock and by the processor (compiling is not timed: every method is
+first fitted to a handful of made-up ratings), and the largest resident memory of its process until it was fitted,
+which includes the interpreter and the data; the method `constant` shows how much these are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cache, partial
 from math import isfinite
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -53,9 +53,9 @@ def run_method(job: Job, folder: Path) -> list[Row]:
     own = noise_seed(job.source.name, job.what, job.epsilon, job.seed)
     peer = build(job.what, job.epsilon, job.delta, own)
     forget_peak()
-    before = perf_counter()
+    before, busy = perf_counter(), process_time()
     peer.fit(train)
-    seconds, memory = perf_counter() - before, peak_megabytes()
+    seconds, cpu, memory = perf_counter() - before, process_time() - busy, peak_megabytes()
     ranker = _ranker(peer)
     users, items = test.mask.users.astype(np.int64), test.mask.items.astype(np.int64)
     predicted = peer.predict(users, items)
@@ -71,6 +71,7 @@ def run_method(job: Job, folder: Path) -> list[Row]:
         "ndcg_at_10": found.ndcg,
         "share_of_constant": rmse(test.values, predicted) / rmse(test.values, constant.predict(users, items)),
         "fit_seconds": seconds,
+        "cpu_seconds": cpu,
         "peak_mb": memory,
     }
     return [finite(row)]
