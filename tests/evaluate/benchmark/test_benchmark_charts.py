@@ -11,10 +11,12 @@ from dpsr.evaluate.benchmark.claims import Done, claims, split_of
 from dpsr.evaluate.benchmark.details import Details, listed_users, overlap, top_ten
 from dpsr.evaluate.benchmark.jobs import Job
 from dpsr.evaluate.benchmark.pictures import draw, points_table, write_chart
-from dpsr.evaluate.benchmark.report import fill, grid, sections
+from dpsr.evaluate.benchmark.report import fill, headlines, sections
 from dpsr.evaluate.benchmark.sets import Source
 from dpsr.evaluate.benchmark.slices import COUNTS, Point, charts
+from dpsr.evaluate.benchmark.summaries import grid, units_of
 from dpsr.evaluate.benchmark.table import ATTACKS, DOWNSTREAM, tidy
+from dpsr.evaluate.peers.base import JOINT
 
 SOURCE, SEEDS, EPSILONS = Source("realistic"), (0, 1), (0.5, 1.0)
 SPREAD = {"dpsr": 0.6, "laplace-als": 0.9, "als": 0.4, "constant": 1.0}
@@ -192,3 +194,14 @@ def test_a_point_of_one_seed_has_no_band(made):
     found = chart(made, "frontier")
     alone = type(found)(**{**found.__dict__, "points": (Point("dpsr", 1.0, "1", 0.9, float("nan"), 1),)})
     assert draw(alone, UNITS).axes[0].get_lines()
+
+
+def test_joint_dp_is_named_and_is_not_counted_among_releases(made):
+    _, table = made
+    notes = [JOINT if method == "laplace-als" else "" for method in table["method"].to_pylist()]
+    joint = table.set_column(table.schema.get_field_index("note"), "note", [notes])
+    assert units_of(joint)["laplace-als"] == "rating value, joint DP"
+    assert units_of(table)["laplace-als"] == "rating value"
+    done = Done(made[0].jobs, units_of(joint), made[0].folder)
+    assert "ahead in 0 of 0" in headlines(claims(done))
+    assert "ahead in 2 of 2" in headlines(claims(made[0]))

@@ -33,9 +33,9 @@ def test_a_small_run_with_everything_writes_and_shows_the_report(shell, tmp_path
         "--attacks", "--out", out, "--document", document, "--jobs", "2",
     )  # fmt: skip
     assert code == 0
-    assert "mine: rmse" in text
+    assert "mine: RMSE" in text
     assert "best guess" in text
-    assert "mine: rmse" in document.read_text()
+    assert "mine: RMSE" in document.read_text()
     names = {path.name for path in out.iterdir()}
     wanted = {"benchmark.md", "benchmark.csv", "benchmark.parquet", "benchmark.json", "significance.csv", "attacks.csv"}
     assert wanted <= names

@@ -20,9 +20,10 @@ from dpsr.evaluate.benchmark.jobs import Job, cross, source_digest
 from dpsr.evaluate.benchmark.methods import budgeted, takes_budget
 from dpsr.evaluate.benchmark.pictures import write_chart
 from dpsr.evaluate.benchmark.pool import run_jobs
-from dpsr.evaluate.benchmark.report import fill, markdown, sections, units_of
+from dpsr.evaluate.benchmark.report import fill, markdown, sections
 from dpsr.evaluate.benchmark.sets import Source
 from dpsr.evaluate.benchmark.slices import charts
+from dpsr.evaluate.benchmark.summaries import units_of
 from dpsr.evaluate.benchmark.table import FILES, tidy, write_table
 from dpsr.evaluate.benchmark.work import Row
 from dpsr.evaluate.downstream.inputs import RAW
