@@ -8,6 +8,7 @@ import typer
 
 from dpsr.cli import (
     audit,
+    benchmark,
     card,
     compare,
     demo,
@@ -47,6 +48,7 @@ app.command("compare", epilog=compare.EXAMPLE)(compare.compare)
 app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command("frontier", epilog=frontier.EXAMPLE)(frontier.frontier)
+app.command("benchmark", epilog=benchmark.EXAMPLE)(benchmark.benchmark)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 
 

@@ -20,9 +20,7 @@ def verify(
     allow_not_private: Annotated[
         bool, typer.Option("--allow-not-private", help="Accept a release that rightly calls itself NOT PRIVATE.")
     ] = False,
-    ledger: Annotated[
-        str | None, typer.Option(help=f"Require that it is recorded here: {LEDGER_HELP}")
-    ] = None,
+    ledger: Annotated[str | None, typer.Option(help=f"Require that it is recorded here: {LEDGER_HELP}")] = None,
     dataset: Dataset = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.design.embeddings import mask_embeddings
+from dpsr.engine import MemoryTable
 from dpsr.evaluate.peers.accounting import epsilon_of
 from dpsr.evaluate.peers.averages import noisy_mean
 from dpsr.evaluate.peers.base import FLOATING, JOINT, MASK, PrivatePeer, Protection
@@ -83,7 +84,7 @@ def rank_for(epsilon: float) -> int:
 
 def public_vectors(mask: Mask, rank: int) -> Floats:
     """A constant and the leading directions of the mask, together of length one at most."""
-    directions = mask_embeddings(mask, pattern_of(mask), rank).users
+    directions = mask_embeddings(MemoryTable(mask), rank).users
     directions = directions / np.maximum(np.abs(directions).max(axis=0, initial=0.0), 1e-300)
     return clip_rows(np.hstack([np.ones((mask.n_users, 1)), directions]), 1.0)
 
