@@ -16,10 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 NAMES = ["r.csv", "r.csv", "r.csv", "r.tsv", "u.data", "ratings.dat", "r.txt", "r", "R.CSV", "r.parquet"]
-NUMBERS = (
-    "nan NaN inf -inf Infinity 1e999 -1e999 1e-400 0x3 0b1 1_0 1,5 3.0000001 2.5 -3 +3 3. .3 3e0 ３ ٣ III three 3/1 --3 3- "
-    "1e e1 null NULL None N/A - ? true 6 0 5.0000000001 1e18 4\x00 \x1b[31m3"
-).split(" ") + ["", " ", " 3 ", "9" * 400]
+_NUMBERS = (
+    "nan NaN inf -inf Infinity 1e999 -1e999 1e-400 0x3 0b1 1_0 1,5 3.0000001 2.5 -3 +3 3. .3 3e0 ３ ٣ III three 3/1 "
+    "--3 3- 1e e1 null NULL None N/A - ? true 6 0 5.0000000001 1e18 4\x00 \x1b[31m3"
+)
+NUMBERS = [*_NUMBERS.split(" "), "", " ", " 3 ", "9" * 400]
 ODD = [
     "\x00",
     "\x1f",
@@ -38,11 +39,13 @@ ODD = [
     "|",
     "::",
 ]
-CODINGS = "utf-16 utf-16-le utf-16-be utf-32 latin-1 cp1252 cp037 utf-8-sig utf-7 shift_jis utf-8".split()
-SCALES = (
+_CODINGS = "utf-16 utf-16-le utf-16-be utf-32 latin-1 cp1252 cp037 utf-8-sig utf-7 shift_jis utf-8"
+CODINGS = _CODINGS.split()
+_SCALES = (
     "1:5 1:5:0.3 5:1:1 0:4:1 2:4:1 1:1000000:1 1 a:b:c 1:5:0 1:5:-1 nan:5:1 1:inf:1 1:5:1:1 0:100:1 1e308:2e308:1e307 "
     "1:5:1e-300 -5:5:1"
-).split() + [""]
+)
+SCALES = [*_SCALES.split(), ""]
 
 
 def rows(rng, n=None):
