@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from dpsr.cli.ledger import LEDGER_HELP, Dataset
 from dpsr.cli.reading import (
     Delimiter,
     Duplicates,
@@ -50,13 +51,19 @@ def plan(
     duplicates: OnDuplicates = Duplicates.error,
     snap: Snap = False,
     query: Query = None,
+    ledger: Annotated[
+        str | None, typer.Option(envvar="DPSR_LEDGER", help=f"Charge --measure to this ledger: {LEDGER_HELP}")
+    ] = None,
+    dataset: Dataset = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Say what accuracy to expect at each epsilon, before anything is spent."""
+    from dpsr.pipeline.curate import Account
     from dpsr.pipeline.planning import plan_table
 
     table = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap, query).read()
-    report = plan_table(table, epsilon, spread=spread, measure=measure)
+    account = Account.open(ledger, dataset, measure, "dpsr plan --measure") if ledger and measure is not None else None
+    report = plan_table(table, epsilon, spread=spread, measure=measure, account=account)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2))
         return
