@@ -3,8 +3,8 @@
     .venv/bin/python -m benchmarks.lists [--full]
 
 One process, every side warmed up, the same threads. The model is synthetic: 84,000 items with Zipf popularity, factors
-as wide as the default pipeline's. A few thousand users are timed and the time for 200,000 projected; `--full` computes
-all of them and writes the file.
+as wide as the default pipeline's. A few thousand users are timed and the time for 200,000 is projected; `--full`
+computes all of them and writes the file.
 """
 
 from __future__ import annotations

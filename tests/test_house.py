@@ -29,7 +29,7 @@ KNOWS = {
     "pipeline": {
         "types", "errors", "engine", "linalg", "design", "data", "privacy", "denoise", "complete", "release", "report",
     },
-    "audit": {"types", "errors", "data", "privacy", "release", "pipeline"},
+    "audit": {"engine", "types", "errors", "data", "privacy", "release", "pipeline"},
     "doctor": {"types", "errors", "linalg", "privacy", "release"},
     "evaluate": {
         "types", "errors", "engine", "linalg", "design", "data", "privacy", "denoise", "complete", "release",

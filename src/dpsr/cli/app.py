@@ -6,7 +6,23 @@ from importlib.metadata import version
 
 import typer
 
-from dpsr.cli import compare, demo, describe, doctor, frontier, plan, predict, recommend, release, reproduce
+from dpsr.cli import (
+    audit,
+    card,
+    compare,
+    demo,
+    describe,
+    doctor,
+    explain,
+    frontier,
+    ledger,
+    plan,
+    predict,
+    recommend,
+    release,
+    reproduce,
+    verify,
+)
 from dpsr.cli.terminal import out
 
 app = typer.Typer(
@@ -18,6 +34,11 @@ app = typer.Typer(
     epilog="Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out release/",
 )
 app.command("release", epilog=release.EXAMPLE)(release.release)
+app.command("card", epilog=card.EXAMPLE)(card.card)
+app.command("verify", epilog=verify.EXAMPLE)(verify.verify)
+app.command("audit", epilog=audit.EXAMPLE)(audit.audit)
+app.command("explain", epilog=explain.EXAMPLE)(explain.explain)
+app.add_typer(ledger.app, name="ledger")
 app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
 app.command("describe", epilog=describe.EXAMPLE)(describe.describe)
 app.command("recommend", epilog=recommend.EXAMPLE)(recommend.recommend)

@@ -13,6 +13,7 @@ from dpsr.cli.reading import (
     Duplicates,
     Item,
     OnDuplicates,
+    Query,
     Rating,
     RatingsFile,
     Reading,
@@ -48,12 +49,13 @@ def plan(
     delimiter: Delimiter = None,
     duplicates: OnDuplicates = Duplicates.error,
     snap: Snap = False,
+    query: Query = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Say what accuracy to expect at each epsilon, before anything is spent."""
     from dpsr.pipeline.planning import plan_table
 
-    table = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap).read()
+    table = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap, query).read()
     report = plan_table(table, epsilon, spread=spread, measure=measure)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2))

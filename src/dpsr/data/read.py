@@ -14,7 +14,7 @@ from dpsr.data.assemble import RatingColumns
 from dpsr.data.columns import Roles, find_columns
 from dpsr.data.diagnose import unreadable
 from dpsr.data.distinct import ARROW_ERRORS
-from dpsr.data.layouts import recognise
+from dpsr.data.layouts import Layout, recognise
 from dpsr.data.quoting import Source, file_name
 from dpsr.data.streams import open_bytes
 from dpsr.data.text import columns_of_text
@@ -25,7 +25,15 @@ _COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst", ".lz4")
 _HEAD = 1 << 20
 
 
-def columns_of_file(
+def columns_of_file(path: str | PathLike[str], **named: str | None) -> RatingColumns:
+    """The columns of a file in any layout that is known; see `recognised` for what may be named."""
+    file, layout, roles = recognised(path, **named)
+    if layout is None:
+        return _columns_of_parquet(file, _parquet_schema(file), roles)
+    return columns_of_text(file, layout, roles)
+
+
+def recognised(
     path: str | PathLike[str],
     *,
     user: str | None = None,
@@ -33,19 +41,16 @@ def columns_of_file(
     rating: str | None = None,
     timestamp: str | None = None,
     delimiter: str | None = None,
-) -> RatingColumns:
-    """The columns of a file in any layout that is known."""
+) -> tuple[Path, Layout | None, Roles]:
+    """The file, how it is laid out (None for Parquet), and which of its columns are which."""
     file = existing(Path(path))
     head = read_head(file)
-
-    def find(names: list[str]) -> Roles:
-        return find_columns(names, source=file_name(file), user=user, item=item, rating=rating, timestamp=timestamp)
-
-    if is_parquet(file, head):
-        schema = _parquet_schema(file)
-        return _columns_of_parquet(file, schema, find(schema.names))
-    layout = recognise(first_lines(file, head), _suffix(file), source=file_name(file), delimiter=delimiter)
-    return columns_of_text(file, layout, find(list(layout.names)))
+    layout = None
+    if not is_parquet(file, head):
+        layout = recognise(first_lines(file, head), _suffix(file), source=file_name(file), delimiter=delimiter)
+    names = list(layout.names) if layout else _parquet_schema(file).names
+    roles = find_columns(names, source=file_name(file), user=user, item=item, rating=rating, timestamp=timestamp)
+    return file, layout, roles
 
 
 def is_parquet(file: Path, head: bytes) -> bool:

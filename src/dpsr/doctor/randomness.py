@@ -18,9 +18,9 @@ import numpy.typing as npt
 from dpsr.doctor.check import Check, Status
 from dpsr.privacy import Channel, NoiseSource, laplace, optimal_channel, randomised_response
 from dpsr.privacy.discrete import discrete_laplace
-from dpsr.privacy.exact import epsilon_of, log_up
 from dpsr.privacy.sampler import BITS
 from dpsr.types import Scale
+from dpsr.types.exact import epsilon_of, log_up
 
 Draw = Callable[[Channel, npt.NDArray[np.uint16]], npt.NDArray[np.integer]]
 

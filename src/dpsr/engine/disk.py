@@ -55,10 +55,13 @@ class DiskTable(Table):
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
         secret: bool = False,
+        keep: bool = False,
     ) -> Answer:
         """See `Table`."""
         rows: list[tuple[Array, ...]] = []
         for number, block in enumerate(self.scan(reads)):
+            if keep and all(self.has(name, number) for name in writes):
+                continue
             made = task(block, *sums)
             if made is not None:
                 rows.append(made.rows)
@@ -122,7 +125,7 @@ class DiskTable(Table):
 
     def _load(self, number: int, reads: Sequence[str]) -> Block:
         a, b = int(self._edges[number]), int(self._edges[number + 1])
-        return Block(
+        block = Block(
             first=a,
             start=int(self._indptr[a]),
             indptr=self._indptr[a : b + 1] - self._indptr[a],
@@ -130,6 +133,8 @@ class DiskTable(Table):
             n_items=self.census.n_items,
             columns={name: self.read(name, number) for name in reads},
         )
+        block.by_item  # noqa: B018 (sorted here, while the pass works on the block before)
+        return block
 
     def _path(self, column: str, number: int) -> Path:
         return self.folder / f"{column}-{number:05d}.parquet"

@@ -32,6 +32,7 @@ class MemoryTable(Table):
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
         secret: bool = False,
+        keep: bool = False,
     ) -> Answer:
         """See `Table`."""
         made = []

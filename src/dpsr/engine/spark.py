@@ -57,6 +57,7 @@ class SparkTable(Table):
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
         secret: bool = False,
+        keep: bool = False,
     ) -> Answer:
         """See `Table`."""
         if set(reads) & self._hidden:
@@ -108,8 +109,9 @@ class SparkTable(Table):
     def _refuse_to_write_a_key(self, work: _Work) -> None:
         from pyspark.serializers import CloudPickleSerializer
 
+        size = len(CloudPickleSerializer().dumps(work))  # type: ignore[no-untyped-call]
         encrypted = self.session.conf.get("spark.io.encryption.enabled", "false") == "true"
-        if len(CloudPickleSerializer().dumps(work)) > _THROUGH_A_FILE and not encrypted:
+        if size > _THROUGH_A_FILE and not encrypted:
             raise PrivacyError(
                 "this Spark session would write the noise key to a disk in the clear. Nothing was drawn. Start the "
                 "session with spark.io.encryption.enabled=true, or let dpsr start one."

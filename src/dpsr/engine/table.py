@@ -46,11 +46,13 @@ class Table(ABC):
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
         secret: bool = False,
+        keep: bool = False,
     ) -> Answer:
         """One pass: `task` on every block, with the columns it `reads`; the columns it `writes` are kept.
 
         `sums` are where item-side sums start from, usually zeros; they are added to in place. A `secret` task carries
-        a key, which must not reach a disk on its way.
+        a key, which must not reach a disk on its way. With `keep`, columns that were written before a run was killed
+        stay as they are, where the table outlives the run.
         """
 
     @abstractmethod

@@ -32,6 +32,7 @@ from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.progress import announce
 from dpsr.privacy import Vault, optimal_channel
 from dpsr.privacy.budget import Components, Forecast, Split, forecast, split
+from dpsr.privacy.journal import Journal
 from dpsr.release import Contents, Release
 from dpsr.types import Mask, Model, Scale
 from dpsr.types.effects import Message
@@ -81,9 +82,12 @@ class DPSR(PrivateRecommender):
         self.release_ = Release(contents.model, released, contents.certificate, contents.method, contents.settings)
         return self
 
-    def contents(self, ratings: RawTable) -> Contents:
-        """All stages on a table, wherever it is kept; the private ratings become a column of it."""
-        vault = Vault(ratings, self.epsilon, delta=self.delta, noise=self._noise())
+    def contents(self, ratings: RawTable, journal: Journal | None = None) -> Contents:
+        """All stages on a table, wherever it is kept; the private ratings become a column of it.
+
+        With a `journal`, answers that were given before are taken from it and not asked again.
+        """
+        vault = Vault(ratings, self.epsilon, delta=self.delta, noise=self._noise(), journal=journal)
         with one_blas_thread():
             model = self._learn(vault)
         return Contents(model, vault.table, vault.certificate(), "default", self._public_settings(), RELEASED)

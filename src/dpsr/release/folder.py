@@ -1,7 +1,7 @@
 """The release folder: written beside its place, forced to disk, then renamed into it. Whole or not at all.
 
     certificate.json   what is protected and what it cost
-    manifest.json      SHA-256 and size of every other file
+    manifest.json      SHA-256 and size of every other file, and a seal over itself
     model.json         scale, method and public settings
     ratings.parquet    user, item, rating[, timestamp]: the private table
     users.parquet      user, n_ratings, mean, factors[, affinity]
@@ -13,13 +13,8 @@ No pickles: Parquet and JSON only.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +23,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpsr.engine import Table
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import ReleaseError
+from dpsr.release.contents import Contents
+from dpsr.release.manifest import write_manifest
+from dpsr.release.place import placed, sync_tree
 from dpsr.release.release import Release
 from dpsr.types import Affinity, Certificate, Mask, Model, Scale
 from dpsr.types.ids import codes_of
@@ -38,57 +35,30 @@ from dpsr.types.ids import codes_of
 Floats = npt.NDArray[np.float64]
 
 MODEL_FORMAT = "dpsr-model-1"
-MANIFEST = "manifest.json"
 
-
-@dataclass(frozen=True, eq=False)
-class Contents:
-    """What goes into a folder: the columns of `table` are the private ratings, and perhaps observed cells."""
-
-    model: Model
-    table: Table
-    certificate: Certificate
-    method: str
-    settings: dict[str, Any]
-    ratings: str
-    observed: str | None = None
+_FIXED_BYTES, _BYTES_PER_RATING, _BYTES_PER_ROW = 3_000_000, 40, 1_000
+"""Certificate and pages; five columns of eight bytes; some hundred numbers for each user and item."""
 
 
 def write_release(
     contents: Contents, path: Path, *, overwrite: bool = False, pages: Mapping[str, str] | None = None
 ) -> Path:
     """Write the folder `path`, with further text `pages`; an existing one stays unless `overwrite`."""
-    check_target(path, overwrite=overwrite)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
-    try:
-        draft.chmod(0o755)
+    with placed(path, overwrite=overwrite) as draft:
+        draft.mkdir()
         _write_files(contents, draft)
         for name, text in (pages or {}).items():
             (draft / name).write_text(text, "utf-8")
-        _write_manifest(draft)
-        for entry in [*draft.iterdir(), draft]:
-            _sync(entry)
-        _swap_in(draft, path)
-    except OSError as error:
-        raise ReleaseError(
-            f"the release could not be written to {path.name}: {error.strerror or error}. "
-            "Nothing was left behind. Choose a folder with enough room (--out) and run again."
-        ) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        write_manifest(draft)
+        sync_tree(draft)
     return path
 
 
-def check_target(path: Path, *, overwrite: bool = False) -> None:
-    """Refuse early, before anything is computed or spent."""
-    if path.exists() and not path.is_dir():
-        raise ReleaseError(f"{path.name} is a file; a release is a folder. Choose another name with --out.")
-    if path.exists() and any(path.iterdir()):
-        if not overwrite:
-            raise ReleaseError(f"the folder {path.name} exists already. Choose another name, or allow it with --force.")
-        if not (path / MANIFEST).exists():
-            raise ReleaseError(f"the folder {path.name} is not a release, so it is not replaced. Choose another name.")
+def expected_bytes(mask: Mask) -> int:
+    """About what a release of these ratings takes on disk, on the generous side; read off the public mask."""
+    ids = mask.user_ids.nbytes + mask.item_ids.nbytes
+    rows = mask.n_users + mask.n_items
+    return _FIXED_BYTES + 2 * ids + _BYTES_PER_RATING * mask.n_ratings + _BYTES_PER_ROW * rows
 
 
 def load_release(path: str | Path) -> Release:
@@ -177,34 +147,6 @@ def _write_side(path: Path, columns: dict[str, Any], vectors: dict[str, Floats |
 
 def _write_json(path: Path, record: dict[str, Any]) -> None:
     path.write_text(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
-
-
-def _write_manifest(folder: Path) -> None:
-    files = {
-        file.name: {"sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "bytes": file.stat().st_size}
-        for file in sorted(folder.iterdir())
-    }
-    _write_json(folder / MANIFEST, {"format": "dpsr-manifest-1", "files": files})
-
-
-def _sync(entry: Path) -> None:
-    handle = os.open(entry, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _swap_in(draft: Path, path: Path) -> None:
-    """Rename the finished draft into place; an old release steps aside first and is deleted last."""
-    old = None
-    if path.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
-        os.rename(path, old / path.name)
-    os.rename(draft, path)
-    _sync(path.parent)
-    if old is not None:
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _assemble(facts: dict[str, Any], certificate: Certificate, tables: dict[str, pa.Table]) -> Release:

@@ -18,6 +18,7 @@ from dpsr.engine import MemoryTable
 from dpsr.errors import ParameterError
 from dpsr.release.adapters import IdMap, UserItems, matrices, tables
 from dpsr.release.adapters.optional import optional
+from dpsr.release.contents import Contents
 from dpsr.release.exact import score_pairs
 from dpsr.release.guest import Guest
 from dpsr.release.ranking import Recommendations, best_items
@@ -83,14 +84,18 @@ class Release:
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder, whole or not at all."""
-        from dpsr.release.folder import Contents, write_release
+        from dpsr.release.folder import write_release
 
+        return write_release(self.contents, Path(path), overwrite=overwrite)
+
+    @property
+    def contents(self) -> Contents:
+        """What its folder holds."""
         observed = {} if self.model.observed is None else {"predicted": self.model.observed}
         table = MemoryTable(self.mask, {"rating": self.ratings, **observed})
-        contents = Contents(
+        return Contents(
             self.model, table, self.certificate, self.method, self.settings, "rating", next(iter(observed), None)
         )
-        return write_release(contents, Path(path), overwrite=overwrite)
 
     def recommend_all(
         self, path: str | Path, n: int = 10, *, overwrite: bool = False, progress: Progress | None = None
