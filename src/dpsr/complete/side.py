@@ -31,7 +31,7 @@ from dpsr.types.effects import Message
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.integer]
 
-_COEFFICIENTS = 10.0
+_COEFFICIENTS = 3.0
 """Pseudo-coefficients behind the prior ridge of a group."""
 
 _ROWS = 10.0

@@ -17,7 +17,7 @@ from dpsr.complete.side import Entries, Partner, Prior, update_side
 from dpsr.complete.symbols import Symbols
 from dpsr.design import Design
 from dpsr.design.embeddings import degree_scales
-from dpsr.design.priors import COEFFICIENT, FACTORS, SLOPES
+from dpsr.design.priors import COEFFICIENT, FACTORS, SLOPES, doubted_ridge
 from dpsr.linalg import LowRankPlusSparse, truncated_svd
 from dpsr.types.effects import Effects, Message
 from dpsr.types.levels import LevelFamily
@@ -40,10 +40,10 @@ class Slopes:
         item = np.diag(np.r_[effects.item_share, np.full(d - 1, SLOPES * variance / (d - 1)), self._share(k)])
         user = np.diag(np.r_[effects.user_share, np.full(q - 1, SLOPES * variance / (q - 1)), np.ones(k)])
         start_ridge = np.r_[ridge[0], effects.ridge[1:]]
-        self.item_prior = Prior.of(design.z, design.weight_groups, start_ridge, ridge, item)
+        self.item_prior = Prior.of(design.z, design.weight_groups, start_ridge, doubted_ridge(ridge), item)
         user_groups = np.r_[0, np.ones(d - 1, dtype=np.int64)][:, None]
         user_ridge = np.array([1e6, 1 / (COEFFICIENT[3] * variance)])
-        self.user_prior = Prior.of(design.x, user_groups, user_ridge, user_ridge.copy(), user)
+        self.user_prior = Prior.of(design.x, user_groups, user_ridge, doubted_ridge(user_ridge), user)
         self.shared = design.z @ effects.weights
         self.shared[:, 0] += mean
         self.b, self.g = self.shared.copy(), np.zeros((design.mask.n_items, k))

@@ -4,7 +4,8 @@
     2. noisy windowed item and user sums     weights of public features, item and user effects     (Stage 2, denoise)
     3. one channel symbol per rating         slopes and factors, by evidence                       (Stage 3, complete)
 
-Each question depends on the public mask and on earlier answers alone, so their prices add up to epsilon.
+On so little budget that the mean alone is worth buying, one noisy sum of all ratings is the only question. Each
+question depends on the public mask and on earlier answers alone, so their prices add up to epsilon.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from dpsr.complete.slopes import N_FACTORS, Slopes
 from dpsr.complete.symbols import Symbols
 from dpsr.denoise.effects import NoisySums, learn_effects, own_messages
-from dpsr.denoise.usage import Usage, level_bins, scale_usage
+from dpsr.denoise.usage import Usage, level_bins, mean_usage, scale_usage
 from dpsr.denoise.window import choose_window, window_moments
 from dpsr.design import Design
 from dpsr.design.priors import EFFECT, ridge
@@ -80,9 +81,9 @@ class DPSR(PrivateRecommender):
         design = Design.of(vault.mask)
         y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)
         announce("Asking how the scale is used")
-        usage = ask_usage(vault, y, shares.histogram)
+        usage = ask_usage(vault, y, shares.histogram) if shares.sums or shares.ratings else ask_mean(vault, y)
         announce("Asking for noisy sums of items and users")
-        sums = ask_sums(vault, design, usage, y, shares)
+        sums = ask_sums(vault, design, usage, y, shares) if shares.sums else NoisySums.unasked(design)
         prior = ridge(usage.variance, usage.mean_variance)
         effects = learn_effects(design, sums, prior, usage.variance)
         k = N_FACTORS if shares.ratings else 0
@@ -104,6 +105,14 @@ def ask_usage(vault: Vault, y: Floats, epsilon: float) -> Usage:
     bins = level_bins(len(y), vault.mask.n_ratings, epsilon)
     counts = vault.histogram(bins, epsilon=epsilon)
     return scale_usage(y, bins, counts.values, counts.noise_variance, vault.mask.n_ratings)
+
+
+def ask_mean(vault: Vault, y: Floats) -> Usage:
+    """Question 1 where epsilon buys nothing but the mean: one noisy sum of all ratings, for all of it."""
+    n, half = vault.mask.n_ratings, vault.scale.width / 2
+    everyone = Group(np.zeros(n, dtype=np.int64), np.ones(n), 1)
+    (total,) = vault.window_sums(np.full(n, vault.scale.midpoint), half, (everyone,), epsilon=vault.left)
+    return mean_usage(y, float(total.values[0]) / half, total.noise_variance / half**2, n)
 
 
 def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Split) -> NoisySums:
