@@ -10,6 +10,8 @@ from the noisy ratings, weigh them. Sums reach each row as one message about its
 
 from __future__ import annotations
 
+from copy import copy, deepcopy
+
 import numpy as np
 import numpy.typing as npt
 
@@ -25,7 +27,7 @@ from dpsr.types.levels import LevelFamily
 Floats = npt.NDArray[np.float64]
 
 N_FACTORS = 8
-_FIRST_RESIDUAL, _LEAST_RESIDUAL = 0.4, 0.1
+_FIRST_RESIDUAL, _LEAST_RESIDUAL = 0.4, 0.003
 """Shares of the variance below which the residual is not believed to lie: before any rating was bought, and after."""
 
 
@@ -78,6 +80,12 @@ class Slopes:
             self._fitted = self.design.at_ratings(self.left, self.right)
         return self._fitted
 
+    def fork(self) -> Slopes:
+        """A copy that learns on its own; the design is shared."""
+        other = copy(self)
+        other.item_prior, other.user_prior = deepcopy(self.item_prior), deepcopy(self.user_prior)
+        return other
+
     def find_factors(self, symbols: Symbols, family: LevelFamily) -> None:
         """Start the factors where the noisy ratings point: leading directions of what the means leave unexplained.
 
@@ -95,19 +103,24 @@ class Slopes:
         size = np.sqrt(np.mean(U**2, axis=0))
         self.f[:, :k] = np.clip(U / np.where(size > 0, size, 1.0), -3, 3)
 
-    def sweep(self, symbols: Symbols, family: LevelFamily, messages: tuple[Message, Message]) -> float:
-        """Items given users, then users given items; how far the means moved, in residual deviations."""
+    def sweep(
+        self, symbols: Symbols, family: LevelFamily, messages: tuple[Message, Message], *, bold: bool = False
+    ) -> float:
+        """Items given users, then users given items; how far the means moved, in residual deviations.
+
+        A bold sweep takes the partners' factors for known, as alternating least squares does.
+        """
         design, k, before = self.design, self.k, self.fitted
         z, w = symbols.read(family, before, self.residual)
         pattern = design.pattern
         fixed = design.at_ratings(np.column_stack([design.x, self.c]), np.column_stack([self.shared, design.z]))
-        users = Partner(np.column_stack([design.x, self.f]), k, self._factor_covariance, design.z)
+        users = Partner(np.column_stack([design.x, self.f]), k, None if bold else self._factor_covariance, design.z)
         by_item = Entries(pattern.column_indptr, pattern.rows)
         places = pattern.places
         items = update_side(by_item, (z - fixed)[places], w[places], users, self.item_prior, messages[0])
         d, q = design.x.shape[1], design.z.shape[1]
         self.b, self.g = items.mean[:, :d] + self.shared, items.mean[:, d:]
-        partner = Partner(np.column_stack([design.z, self.g]), k, items.factor_covariance, design.x)
+        partner = Partner(np.column_stack([design.z, self.g]), k, None if bold else items.factor_covariance, design.x)
         by_user = Entries(design.mask.indptr, design.mask.items)
         rest = z - design.at_ratings(design.x, self.b)
         answer = update_side(by_user, rest, w, partner, self.user_prior, messages[1])
