@@ -71,7 +71,11 @@ def packed_size(d: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """The pass as a value: everything it reads but the block. `users` says whether users are updated."""
+    """The pass as a value: everything it reads but the block.
+
+    `users` says whether users are updated; a `bold` pass takes the partners' factors for known; `released` names the
+    column of best guesses that a last pass writes.
+    """
 
     sides: Sides
     reader: Reader
@@ -80,7 +84,8 @@ class Sweep:
     prior: Prior
     message: Message
     k: int
-    users: bool
+    users: bool = True
+    bold: bool = False
     released: str | None = None
 
     def __call__(self, block: Block, item_a: Floats, item_h: Floats, tally: Floats, *evidence: Floats) -> Made:
@@ -101,7 +106,7 @@ class Sweep:
         rows = new.mean, new.variance, eta[::_SAMPLE_EVERY]
         if self.released is not None:
             return Made({self.released: self.reader.expected(block, after)}, rows)
-        self._tell_items(block, z, w, c, f, new.factor_covariance, item_a, item_h)
+        self._tell_items(block, z, w, c, f, None if self.bold else new.factor_covariance, item_a, item_h)
         return Made(rows=rows)
 
     def _update(self, block: Block, z: Floats, w: Floats, evidence: Evidence) -> Posterior:
@@ -110,7 +115,7 @@ class Sweep:
         d = s.z.shape[1] + k
         rest = z - at_ratings(block, s.x[who], s.b)
         a, h = np.zeros((n, packed_size(d))), np.zeros((n, d))
-        covariance = None if s.items is None else s.items.factor_covariance
+        covariance = None if s.items is None or self.bold else s.items.factor_covariance
         x = np.column_stack([s.z, s.g])
         _normal(block.indptr, block.items, np.arange(n), rest, w, x, covariance, s.x[who], a, h)
         rows = Rows(a, h, self.message.value[who], self.message.variance[who], s.x[who], block.counts > 0)
