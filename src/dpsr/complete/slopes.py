@@ -132,8 +132,7 @@ class Slopes:
             self._take_users(rows[0], rows[1], evidence)
         self._solve_items(sums[0], sums[1], messages[0])
         self.sample = rows[-1][:: max(1, len(rows[-1]) // SAMPLE)]
-        if tally.residual is not None:
-            self.residual = float(np.clip(tally.residual, _LEAST_RESIDUAL * self.variance, self.variance))
+        self.residual = float(np.clip(self.residual * tally.ratio, _LEAST_RESIDUAL * self.variance, self.variance))
         return tally.moved
 
     def finish(self, tables: Tables, family: LevelFamily, message: Message, released: str) -> None:

@@ -48,7 +48,7 @@ RELEASED = "released"
 """The column of private ratings that the pipeline ends with."""
 
 _SWEEPS, _SETTLED = 8, 0.005
-_BOLD_SWEEPS, _BLIND, _STALLED, _CLEARLY = 40, 2, 0.98, 0.5
+_BOLD_SWEEPS, _STALLED, _CLEARLY = 60, 0.96, 0.5
 _TRIAL_RATINGS = 200_000
 """A trial that fails costs a few sweeps, one that succeeds some fifty: as much as eight of a million ratings."""
 
@@ -229,13 +229,13 @@ def _settle(
 def _take_for_known(
     state: Slopes, tables: dict[int, Floats], family: Family, messages: tuple[Message, Message]
 ) -> float:
-    """Bold sweeps as long as each leaves clearly less unexplained than the one before; the residual they end with."""
+    """Bold sweeps, two by two, as long as each pair leaves clearly less unexplained; the residual they end with."""
     before = np.inf
-    for sweep in range(_BOLD_SWEEPS):
-        if sweep % 2 == 0:
-            now = family(state)
-        state.sweep(tables, now, messages, users=sweep > 0, bold=True)
-        if sweep > _BLIND and state.residual > _STALLED * before:
+    for pair in range(_BOLD_SWEEPS // 2):
+        now = family(state)
+        state.sweep(tables, now, messages, users=pair > 0, bold=True)
+        state.sweep(tables, now, messages, bold=True)
+        if pair > 1 and state.residual > _STALLED * before:
             break
         before = state.residual
     return state.residual
