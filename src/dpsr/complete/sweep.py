@@ -5,8 +5,8 @@ about everybody; items see z less what is shared and what these users, freshly u
 of the size of the ratings outlives the block: item-side normal equations are added up, user rows are returned.
 
 The residual variance v follows from the scores at the start of the pass: for a mean fitted to the same data with
-posterior variance `doubt`, E[((z - eta) w)^2] = w - w^2 doubt, w = rho / v (MacKay's fixed point). Half a step, in logs,
-is taken at a time: `doubt` belongs to the v of the pass before, and whole steps would swing.
+posterior variance `doubt`, E[((z - eta) w)^2] = w - w^2 doubt, w = rho / v (MacKay's fixed point). Half a step, in
+logs, is taken at a time: `doubt` belongs to the v of the pass before, and whole steps would swing.
 """
 
 from __future__ import annotations
