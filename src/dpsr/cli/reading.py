@@ -85,12 +85,25 @@ class Reading:
     snap: bool
     query: str | None = None
 
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """The columns that were named."""
+        return {"user": self.user, "item": self.item, "rating": self.rating, "timestamp": self.timestamp}
+
+    @property
+    def file(self) -> Path:
+        """The file itself; a database is read into memory only."""
+        from dpsr.errors import ParameterError
+
+        if self.query is not None or self.source.is_database:
+            raise ParameterError("ratings in a database are read into memory. Use --engine memory, or export a file.")
+        return Path(self.source.text)
+
     def read(self) -> Ratings:
         """Read it, or say in one sentence why not."""
         from dpsr import Ratings, Scale
 
-        scale = Scale.parse(self.scale, snap=self.snap)
-        columns = {"user": self.user, "item": self.item, "rating": self.rating, "timestamp": self.timestamp}
+        scale, columns = Scale.parse(self.scale, snap=self.snap), self.columns
         self.source.check(self.query)
         if self.query is None:
             options = {**columns, "delimiter": self.delimiter}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,7 +32,9 @@ from dpsr.cli.stages import showing_stages
 from dpsr.cli.terminal import err, out, promise, verdict
 
 if TYPE_CHECKING:
+    from dpsr.engine.raw import RawTable
     from dpsr.pipeline.curate import Account, Curated
+    from dpsr.privacy.journal import Journal
     from dpsr.types.raw import RawRatings
 
 EXAMPLE = "Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out release/ --ledger ledger.db --yes"
@@ -38,6 +42,14 @@ EXAMPLE = "Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out rel
 NO_LEDGER = (
     "No ledger: nobody adds this up with other releases of the same ratings. To keep count: dpsr ledger init --help."
 )
+
+
+class Engine(StrEnum):
+    """Where the ratings are kept while a release is made."""
+
+    memory = "memory"
+    disk = "disk"
+    spark = "spark"
 
 
 class Method(StrEnum):
@@ -69,6 +81,13 @@ def release(
     duplicates: OnDuplicates = Duplicates.error,
     snap: Snap = False,
     query: Query = None,
+    engine: Annotated[
+        Engine, typer.Option(help="Where the ratings are kept meanwhile: in memory, in blocks on disk, or on Spark.")
+    ] = Engine.memory,
+    memory: Annotated[str, typer.Option(help="With --engine disk: how much memory may be used.")] = "2GB",
+    work: Annotated[
+        Path | None, typer.Option(help="With --engine disk: the folder for blocks; a killed run goes on from it.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing release folder.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before spending the budget.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts; needs --yes.")] = False,
@@ -84,13 +103,15 @@ def release(
         account = Account.open(ledger, dataset, epsilon, note) if ledger else None
         check_order(estimator, out_dir, account=account, overwrite=force)
         reading = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap, query)
-        table = reading.read()
-        check_space(table, out_dir)
-        shown.print(preview(ratings.name, table, epsilon, account))
-        if not yes:
-            agree()
-        with showing_stages():
-            done = curate(table, estimator, out_dir, account=account, overwrite=force, last_call=too_late)
+        with gathered(reading, engine, estimator, out_dir, memory, work) as (table, journal):
+            check_space(table, out_dir)
+            shown.print(preview(ratings.name, table, epsilon, account))
+            if not yes:
+                agree()
+            with showing_stages():
+                done = curate(
+                    table, estimator, out_dir, account=account, overwrite=force, journal=journal, last_call=too_late
+                )
     except KeyboardInterrupt:
         spent = "nothing was spent." if account is None else account.spent()
         raise InterruptedByHandError(f"interrupted; nothing was written; {spent}") from None
@@ -98,6 +119,31 @@ def release(
         typer.echo(json.dumps(record(done, account), indent=2))
     else:
         out.print(report(done, account))
+
+
+@contextmanager
+def gathered(
+    reading: Reading, engine: Engine, estimator: Any, beside: Path, memory: str, work: Path | None
+) -> Iterator[tuple[RawRatings | RawTable, Journal | None]]:
+    """The ratings where they are to be kept, and the answers of a run that was killed, if this one resumes it."""
+    if engine is Engine.memory:
+        yield reading.read(), None
+        return
+    from dpsr.pipeline.large import bytes_of, large_table
+    from dpsr.types import Scale
+
+    options: dict[str, Any] = {**reading.columns, "delimiter": reading.delimiter}
+    if engine is Engine.disk:
+        options["duplicates"] = reading.duplicates.value
+    scale, path = Scale.parse(reading.scale, snap=reading.snap), reading.file
+    with showing_stages(), ExitStack() as stack:
+        opened = large_table(
+            engine.value, path, beside, estimator, scale=scale, memory=bytes_of(memory), work=work, **options
+        )
+        found = stack.enter_context(opened)
+        keep = stack.pop_all()
+    with keep:
+        yield found
 
 
 def check_asking(as_json: bool, yes: bool) -> None:
@@ -110,9 +156,12 @@ def check_asking(as_json: bool, yes: bool) -> None:
         )
 
 
-def preview(name: str, table: RawRatings, epsilon: float, account: Account | None) -> str:
+def preview(name: str, table: RawRatings | RawTable, epsilon: float, account: Account | None) -> str:
     """What is there, what is promised, and what it will cost, before anything is spent."""
-    counts = f"{len(table):,} ratings, {table.mask.n_users:,} users, {table.mask.n_items:,} items."
+    from dpsr.pipeline.curate import census_of
+
+    census = census_of(table)
+    counts = f"{census.n_ratings:,} ratings, {census.n_users:,} users, {census.n_items:,} items."
     return "\n".join([f"{escape(name)}: {counts}", promise(epsilon), NO_LEDGER if account is None else price(account)])
 
 

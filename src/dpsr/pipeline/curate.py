@@ -23,15 +23,26 @@ from pathlib import Path
 from sklearn.base import clone
 
 from dpsr import report
-from dpsr.errors import DpsrError, LedgerError, PrivacyError, ReleaseError
+from dpsr.engine.raw import RawTable
+from dpsr.errors import DpsrError, LedgerError, ParameterError, PrivacyError, ReleaseError
+from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.default import DPSR
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.progress import announce
 from dpsr.privacy.amounts import as_written, written_up
+from dpsr.privacy.journal import Journal
 from dpsr.privacy.ledger import Budget, Charge, Ledger
 from dpsr.privacy.mechanisms import check_epsilon
-from dpsr.release import Verification, check_room, check_target, expected_bytes, placed
-from dpsr.types import Certificate
+from dpsr.release import (
+    Contents,
+    Verification,
+    check_room,
+    check_target,
+    expected_bytes,
+    placed,
+    write_release,
+)
+from dpsr.types import Census, Certificate
 from dpsr.types.raw import RawRatings
 
 
@@ -107,18 +118,24 @@ def check_order(estimator: DPSR | PaperDPSR, target: Path, *, account: Account |
     account.check()
 
 
-def check_space(ratings: RawRatings, target: Path) -> None:
+def check_space(ratings: RawRatings | RawTable, target: Path) -> None:
     """Refuse a disk that is too small; reads the public mask alone."""
-    check_room(target, expected_bytes(ratings.mask))
+    check_room(target, expected_bytes(census_of(ratings)))
+
+
+def census_of(ratings: RawRatings | RawTable) -> Census:
+    """Who is in the ratings, wherever they are kept."""
+    return ratings.table.census if isinstance(ratings, RawTable) else ratings.mask.census
 
 
 def curate(
-    ratings: RawRatings,
+    ratings: RawRatings | RawTable,
     estimator: DPSR | PaperDPSR,
     target: Path,
     *,
     account: Account | None = None,
     overwrite: bool = False,
+    journal: Journal | None = None,
     last_call: Callable[[], None] = lambda: None,
 ) -> Curated:
     """Make the release and put it in its place. `last_call` is called when only the rename is left."""
@@ -127,10 +144,11 @@ def curate(
     try:
         with placed(target, overwrite=overwrite) as draft:
             if account is None:
-                certificate = estimator.fit(ratings).certificate
-                _write(estimator, draft)
+                contents, pages = _made(estimator, ratings, journal)
+                certificate = contents.certificate
+                _write(contents, pages(None), draft)
             else:
-                certificate = _charged(ratings, estimator, draft, account)
+                certificate = _charged(ratings, estimator, draft, account, journal)
             last_call()
     except MemoryError:
         error = ReleaseError("there is not enough memory for these ratings. Run it on a larger machine.")
@@ -140,24 +158,48 @@ def curate(
     return Curated(target, certificate, None if account is None else _budget_if_possible(account))
 
 
-def _charged(ratings: RawRatings, estimator: DPSR | PaperDPSR, draft: Path, account: Account) -> Certificate:
+def _charged(
+    ratings: RawRatings | RawTable,
+    estimator: DPSR | PaperDPSR,
+    draft: Path,
+    account: Account,
+    journal: Journal | None,
+) -> Certificate:
     """Charge, fit, write, record."""
     announce("Charging the ledger")
     charge = account.charge("paper" if isinstance(estimator, PaperDPSR) else "default")
-    model = clone(estimator).set_params(epsilon=charge.spendable).fit(ratings)
-    charge.check(model.certificate)
-    _write(model, draft, account.budget)
-    account.ledger.record(charge, model.certificate)
-    return model.certificate
+    contents, pages = _made(clone(estimator).set_params(epsilon=charge.spendable), ratings, journal)
+    charge.check(contents.certificate)
+    _write(contents, pages(account.budget), draft)
+    account.ledger.record(charge, contents.certificate)
+    return contents.certificate
 
 
-def _write(model: DPSR | PaperDPSR, draft: Path, budget: Budget | None = None) -> None:
+Pages = Callable[[Budget | None], dict[str, str]]
+
+
+def _made(
+    estimator: DPSR | PaperDPSR, ratings: RawRatings | RawTable, journal: Journal | None
+) -> tuple[Contents, Pages]:
+    """Noise and all that follows, and the pages that go with it. A table larger than memory has no card."""
+    if isinstance(ratings, RawTable):
+        if isinstance(estimator, PaperDPSR):
+            raise ParameterError("the paper's pipeline runs in memory. Use --engine memory, or --method default.")
+        return estimator.contents(ratings, journal), lambda budget: {}
+    release = estimator.fit(ratings).release
+    return release.contents, lambda budget: pages_of(release, _for_the_card(budget))
+
+
+def _for_the_card(budget: Budget | None) -> report.Budget | None:
+    if budget is None:
+        return None
+    total, left = (float(amount) for amount in (budget.epsilon, budget.left_epsilon))
+    return report.Budget(budget.dataset, total, total - left, left)
+
+
+def _write(contents: Contents, pages: dict[str, str], draft: Path) -> None:
     announce("Writing the folder")
-    shown = None
-    if budget is not None:
-        total, left = (float(amount) for amount in (budget.epsilon, budget.left_epsilon))
-        shown = report.Budget(budget.dataset, total, total - left, left)
-    model.save(draft, budget=shown)
+    write_release(contents, draft, pages=pages)
 
 
 def _budget_if_possible(account: Account) -> Budget | None:

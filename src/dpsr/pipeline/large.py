@@ -14,6 +14,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
@@ -22,12 +23,14 @@ from typing import Any
 import numpy as np
 
 from dpsr.data.ingest import ingest
+from dpsr.data.read import recognised
+from dpsr.data.spark import spark_table, start_session
 from dpsr.engine.block import BLOCK_RATINGS
+from dpsr.engine.raw import RawTable
 from dpsr.errors import ParameterError
 from dpsr.pipeline.default import DPSR
 from dpsr.pipeline.progress import announce
 from dpsr.privacy.journal import Journal
-from dpsr.release import Contents
 from dpsr.types import Census, Scale
 
 _BASE, _USER, _ITEM, _RATING = 350 << 20, 1 << 10, 5 << 10, 400
@@ -69,16 +72,54 @@ def working_folder(chosen: Path | None, beside: Path) -> Iterator[Path]:
         rmtree(chosen)  # the release is written: nothing is left to resume
 
 
-def contents_from_disk(
-    estimator: DPSR, path: Path, work: Path, *, scale: Scale, memory: int, **reading: Any
-) -> Contents:
-    """All stages on a file, in blocks; a run that was killed with the same `work` folder goes on."""
+def table_on_disk(path: Path, work: Path, *, scale: Scale, memory: int, **reading: Any) -> RawTable:
+    """The file's ratings as blocks in the working folder, whose size the memory allows."""
     announce("Sorting the ratings on disk")
-    raw = ingest(
-        path, work, scale=scale, memory=memory // 3, block_size=lambda census: block_size(census, memory), **reading
-    )
-    facts = {"method": type(estimator).__name__, "settings": estimator.get_params(), "scale": str(scale)}
-    return estimator.contents(raw, Journal(work, claim_of(path, raw.table.census, facts)))
+    sizes = partial(block_size, memory=memory)
+    return ingest(path, work, scale=scale, memory=memory // 3, block_size=sizes, **reading)
+
+
+def table_on_spark(path: Path, *, scale: Scale, **named: str | None) -> RawTable:
+    """A Parquet file, or a CSV file with a header, as blocks of a local or running Spark session."""
+    announce("Reading the ratings with Spark")
+    session = start_session()
+    file, layout, roles = recognised(path, **named)
+    if layout is not None and not layout.header:
+        raise ParameterError("Spark reads Parquet, or CSV with a header. Use --engine disk, or convert the file.")
+    if layout is None:
+        frame = session.read.parquet(str(file))
+    else:
+        frame = session.read.csv(str(file), header=True, inferSchema=True, sep=layout.delimiter)
+    names = [frame.columns[place] for place in roles.used]
+    times = names[3] if len(names) > 3 else None
+    return spark_table(session, frame, scale=scale, user=names[0], item=names[1], rating=names[2], timestamp=times)
+
+
+@contextmanager
+def large_table(
+    engine: str,
+    path: Path,
+    beside: Path,
+    estimator: DPSR,
+    *,
+    scale: Scale,
+    memory: int,
+    work: Path | None,
+    **named: Any,
+) -> Iterator[tuple[RawTable, Journal | None]]:
+    """The ratings of a file on disk or on Spark, as long as they are needed, and the answers given before."""
+    if engine == "spark":
+        yield table_on_spark(path, scale=scale, **named), None
+        return
+    with working_folder(work, beside) as folder:
+        raw = table_on_disk(path, folder, scale=scale, memory=memory, **named)
+        yield raw, None if work is None else journal_for(estimator, path, folder, raw)
+
+
+def journal_for(estimator: DPSR, path: Path, work: Path, raw: RawTable) -> Journal:
+    """The answers already given in a working folder, if it belongs to this run."""
+    facts = {"settings": estimator.get_params(), "scale": str(raw.scale)}
+    return Journal(work, claim_of(path, raw.table.census, facts))
 
 
 def claim_of(path: Path, census: Census, facts: dict[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from dpsr.release.contents import Contents
 from dpsr.release.manifest import write_manifest
 from dpsr.release.place import placed, sync_tree
 from dpsr.release.release import Release
-from dpsr.types import Affinity, Certificate, Mask, Model, Scale
+from dpsr.types import Affinity, Census, Certificate, Mask, Model, Scale
 from dpsr.types.ids import codes_of
 
 Floats = npt.NDArray[np.float64]
@@ -54,7 +54,7 @@ def write_release(
     return path
 
 
-def expected_bytes(mask: Mask) -> int:
+def expected_bytes(mask: Mask | Census) -> int:
     """About what a release of these ratings takes on disk, on the generous side; read off the public mask."""
     ids = mask.user_ids.nbytes + mask.item_ids.nbytes
     rows = mask.n_users + mask.n_items
