@@ -68,6 +68,7 @@ def test_json_is_all_that_stdout_holds(dpsr, csv, tmp_path, ledger):
     assert record["epsilon"] <= 0.1
     assert record["budget"]["exact"] == {"epsilon": "1/4", "spent": "1/10", "left": "3/20"}
     assert record["charge"] == ledger.history()[1].charge
+    assert record["certificate"] == ledger.history()[2].certificate
     assert "Protects the value" in outcome.err
 
 
@@ -240,7 +241,7 @@ def test_ledger_refusals_are_one_sentence(dpsr, tmp_path, monkeypatch, arguments
 
 
 def test_a_stranger_in_the_history_cannot_paint_the_terminal(dpsr, tmp_path):
-    Ledger.create(str(tmp_path / "l.db"), "films", "1", who="[red]eve\x1b[2J", note="[bold]x[/bold]")
+    Ledger.create(str(tmp_path / "l.db"), "films", "1", who="[red]eve\x1b[2J", note="[bold]x[/bold]\x1b[2J")
     told = dpsr("ledger", "history", "--ledger", tmp_path / "l.db").out
     assert "\x1b[2J" not in told
     assert "[red]eve" in told
