@@ -12,13 +12,13 @@ MODULES = {
     ".".join(["dpsr", *path.relative_to(SOURCE).with_suffix("").parts]).removesuffix(".__init__"): path
     for path in SOURCE.rglob("*.py")
 }
-RAW = {"dpsr.types.raw"}
-CURATOR = {"data", "privacy", "evaluate", "audit", "pipeline", "cli", "web", "__main__"}
+RAW = {"dpsr.types.raw", "dpsr.engine.raw"}
+CURATOR = {"data", "privacy", "evaluate", "audit", "pipeline", "doctor", "cli", "web", "__main__"}
 KNOWS = {
     "errors": set(),
     "types": {"errors"},
     "linalg": {"errors"},
-    "design": {"types", "errors", "linalg"},
+    "design": {"types", "errors", "linalg", "engine"},
     "engine": {"types", "errors", "linalg"},
     "data": {"types", "errors", "engine"},
     "privacy": {"types", "errors", "engine", "linalg"},
@@ -29,9 +29,11 @@ KNOWS = {
     "pipeline": {
         "types", "errors", "engine", "linalg", "design", "data", "privacy", "denoise", "complete", "release", "report",
     },
-    "audit": {"types", "errors", "data", "privacy", "release", "pipeline"},
+    "audit": {"engine", "types", "errors", "data", "privacy", "release", "pipeline"},
+    "doctor": {"types", "errors", "linalg", "privacy", "release"},
     "evaluate": {
-        "types", "errors", "linalg", "design", "data", "privacy", "denoise", "complete", "release", "pipeline", "audit",
+        "types", "errors", "engine", "linalg", "design", "data", "privacy", "denoise", "complete", "release",
+        "pipeline", "audit",
     },
 }  # fmt: skip
 

@@ -14,7 +14,8 @@ from dpsr.errors import ReleaseError
 from dpsr.release import folder as folder_module
 from dpsr.release import place
 
-FILES = {"certificate.json", "items.parquet", "manifest.json", "model.json", "ratings.parquet", "users.parquet"}
+NEEDED = {"certificate.json", "items.parquet", "model.json", "ratings.parquet", "users.parquet"}
+FILES = NEEDED | {"card.html", "manifest.json"}
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +125,7 @@ def test_overwriting_keeps_the_old_release_if_the_new_one_fails(model, tmp_path,
     assert (out / "manifest.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("name", sorted(FILES - {"manifest.json"}))
+@pytest.mark.parametrize("name", sorted(NEEDED))
 def test_a_folder_with_a_missing_file_is_refused_with_advice(model, tmp_path, name):
     out = model.save(tmp_path / "r")
     os.remove(out / name)

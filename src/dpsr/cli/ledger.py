@@ -104,7 +104,7 @@ def _short(event: Event) -> str:
 def budget_record(budget: Budget) -> dict[str, Any]:
     """Exact fractions as text, with floats beside them that err on the safe side."""
     from dpsr.privacy.amounts import float_below
-    from dpsr.privacy.exact import float_up
+    from dpsr.types.exact import float_up
 
     return {
         "dataset": budget.dataset,

@@ -16,12 +16,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
 from sklearn.base import clone
 
+from dpsr import report
 from dpsr.errors import DpsrError, LedgerError, PrivacyError, ReleaseError
 from dpsr.pipeline.default import DPSR
 from dpsr.pipeline.paper import PaperDPSR
@@ -29,7 +30,7 @@ from dpsr.pipeline.progress import announce
 from dpsr.privacy.amounts import as_written, written_up
 from dpsr.privacy.ledger import Budget, Charge, Ledger
 from dpsr.privacy.mechanisms import check_epsilon
-from dpsr.release import check_room, check_target, expected_bytes, placed
+from dpsr.release import Verification, check_room, check_target, expected_bytes, placed
 from dpsr.types import Certificate
 from dpsr.types.raw import RawRatings
 
@@ -145,14 +146,18 @@ def _charged(ratings: RawRatings, estimator: DPSR | PaperDPSR, draft: Path, acco
     charge = account.charge("paper" if isinstance(estimator, PaperDPSR) else "default")
     model = clone(estimator).set_params(epsilon=charge.spendable).fit(ratings)
     charge.check(model.certificate)
-    _write(model, draft)
+    _write(model, draft, account.budget)
     account.ledger.record(charge, model.certificate)
     return model.certificate
 
 
-def _write(model: DPSR | PaperDPSR, draft: Path) -> None:
+def _write(model: DPSR | PaperDPSR, draft: Path, budget: Budget | None = None) -> None:
     announce("Writing the folder")
-    model.save(draft)
+    shown = None
+    if budget is not None:
+        total, left = (float(amount) for amount in (budget.epsilon, budget.left_epsilon))
+        shown = report.Budget(budget.dataset, total, total - left, left)
+    model.save(draft, budget=shown)
 
 
 def _budget_if_possible(account: Account) -> Budget | None:
@@ -167,3 +172,12 @@ def _with_the_price(error: DpsrError, account: Account | None) -> DpsrError:
     if account is None or account.was_charged() is False:
         return error
     return type(error)(f"{error} Note: {account.spent()}")
+
+
+def recorded_in(found: Verification, url: str, dataset: str | None) -> Verification:
+    """What a verification says, and whether a ledger recorded this very certificate."""
+    history = Ledger.open(url).history(dataset)
+    known = any(event.certificate == found.certificate_sha256 for event in history if event.certificate)
+    if known:
+        return replace(found, holds=(*found.holds, "the ledger recorded this certificate when it was released"))
+    return replace(found, fails=(*found.fails, "the ledger has no record of this certificate"))

@@ -4,40 +4,54 @@
     2. noisy windowed item and user sums     weights of public features, item and user effects     (Stage 2, denoise)
     3. one channel symbol per rating         slopes and factors, by evidence                       (Stage 3, complete)
 
-Each question depends on the public mask and on earlier answers alone, so their prices add up to epsilon.
+On so little budget that the mean alone is worth buying, one noisy sum of all ratings is the only question. Each
+question depends on the public mask and on earlier answers alone, so their prices add up to epsilon.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsr.complete.slopes import N_FACTORS, Slopes
-from dpsr.complete.symbols import Symbols
+from dpsr.complete.symbols import CHOICE, SYMBOL
 from dpsr.denoise.effects import NoisySums, learn_effects, own_messages
-from dpsr.denoise.usage import Usage, level_bins, scale_usage
+from dpsr.denoise.usage import Usage, level_bins, mean_usage, scale_usage
 from dpsr.denoise.window import choose_window, window_moments
 from dpsr.design import Design
 from dpsr.design.priors import EFFECT, ridge
+from dpsr.engine import Block, Made, MemoryTable, Table
+from dpsr.engine.products import at_ratings
+from dpsr.engine.raw import RawTable
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.pipeline.assembly import assemble
 from dpsr.pipeline.estimator import PrivateRecommender
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.progress import announce
-from dpsr.privacy import Group, Vault, optimal_channel
+from dpsr.privacy import Vault, optimal_channel
 from dpsr.privacy.budget import Components, Forecast, Split, forecast, split
-from dpsr.release import Release
-from dpsr.types import Mask, Scale
+from dpsr.privacy.journal import Journal
+from dpsr.release import Contents, Release
+from dpsr.types import Mask, Model, Scale
 from dpsr.types.effects import Message
 from dpsr.types.levels import GRID, LevelFamily, tabulate, with_variance
 from dpsr.types.raw import RawRatings
 
 Floats = npt.NDArray[np.float64]
 
+Family = Callable[[Slopes], LevelFamily]
+
+RELEASED = "released"
+"""The column of private ratings that the pipeline ends with."""
+
 _SWEEPS, _SETTLED = 8, 0.005
+_BOLD_SWEEPS, _BLIND, _STALLED, _CLEARLY = 40, 2, 0.98, 0.5
+_TRIAL_RATINGS = 200_000
+"""A trial that fails costs a few sweeps, one that succeeds some fifty: as much as eight of a million ratings."""
+
 _CHANNEL_EVERY = 3
 """Channels are built for every third mean of the grid, a tenth of a half-width apart: at most twenty a fit."""
 
@@ -70,55 +84,71 @@ class DPSR(PrivateRecommender):
 
     def fit(self, ratings: RawRatings) -> Self:
         """Ask, infer, release. Only the vault sees values."""
-        with one_blas_thread():
-            self.release_ = self._fit(Vault(ratings, self.epsilon, delta=self.delta, noise=self._noise()))
+        contents = self.contents(RawTable.of(ratings))
+        released = cast(MemoryTable, contents.table)[RELEASED]
+        self.release_ = Release(contents.model, released, contents.certificate, contents.method, contents.settings)
         return self
 
-    def _fit(self, vault: Vault) -> Release:
+    def contents(self, ratings: RawTable, journal: Journal | None = None) -> Contents:
+        """All stages on a table, wherever it is kept; the private ratings become a column of it.
+
+        With a `journal`, answers that were given before are taken from it and not asked again.
+        """
+        vault = Vault(ratings, self.epsilon, delta=self.delta, noise=self._noise(), journal=journal)
+        with one_blas_thread():
+            model = self._learn(vault)
+        return Contents(model, vault.table, vault.certificate(), "default", self._public_settings(), RELEASED)
+
+    def _learn(self, vault: Vault) -> Model:
         announce("Reading the public mask")
-        self.split_ = shares = split(vault.mask, vault.scale, self.epsilon)
-        design = Design.of(vault.mask)
+        self.split_ = shares = split(vault.census, vault.scale, self.epsilon)
+        design = Design.of(vault.table)
         y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)
         announce("Asking how the scale is used")
-        usage = ask_usage(vault, y, shares.histogram)
+        usage = ask_usage(vault, y, shares.histogram) if shares.sums or shares.ratings else ask_mean(vault)
         announce("Asking for noisy sums of items and users")
-        sums = ask_sums(vault, design, usage, y, shares)
+        sums = ask_sums(vault, design, usage, y, shares) if shares.sums else NoisySums.unasked(design)
         prior = ridge(usage.variance, usage.mean_variance)
         effects = learn_effects(design, sums, prior, usage.variance)
         k = N_FACTORS if shares.ratings else 0
         state = Slopes(design, effects, prior, mean=usage.mean, variance=usage.variance, k=k)
-        table = state.fitted
         if shares.ratings:
             announce("Drawing noise for every rating")
-            symbols = ask_ratings(vault, _family(usage, y, state.residual + state.doubt, table), table)
+            tables = ask_ratings(vault, _family(usage, y, state.residual + state.doubt, state.sample), state)
             announce("Learning tastes from the noisy ratings")
-            learn_slopes(state, symbols, usage, y, own_messages(design, sums, effects))
-            table = symbols.expected(_family(usage, y, state.residual, state.fitted), state.fitted)
-        model = assemble(vault.mask, vault.scale, state)
-        released = vault.scale.clip(vault.scale.midpoint + vault.scale.width / 2 * table)
-        return Release(model, released, vault.certificate(), "default", self._public_settings())
+            state = learn_slopes(state, tables, usage, y, own_messages(design, sums, effects))
+        else:
+            state.release_means(RELEASED)
+        to_rating_points(vault.table, vault.scale)
+        mask = vault.table.mask if isinstance(vault.table, MemoryTable) else vault.census
+        return assemble(mask, vault.scale, state)
 
 
 def ask_usage(vault: Vault, y: Floats, epsilon: float) -> Usage:
     """Question 1: how the scale is used."""
-    bins = level_bins(len(y), vault.mask.n_ratings, epsilon)
+    bins = level_bins(len(y), vault.census.n_ratings, epsilon)
     counts = vault.histogram(bins, epsilon=epsilon)
-    return scale_usage(y, bins, counts.values, counts.noise_variance, vault.mask.n_ratings)
+    return scale_usage(y, bins, counts.values, counts.noise_variance, vault.census.n_ratings)
+
+
+def ask_mean(vault: Vault) -> Usage:
+    """Question 1 where epsilon buys nothing but the mean: one noisy sum of all ratings, for all of it."""
+    half = vault.scale.width / 2
+    y = (vault.scale.values - vault.scale.midpoint) / half
+    total = vault.total(vault.scale.midpoint, epsilon=vault.left)
+    return mean_usage(y, float(total.values[0]) / half, total.noise_variance / half**2, vault.census.n_ratings)
 
 
 def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Split) -> NoisySums:
     """Question 2: sums over items and users of ratings clipped to a window around the private mean."""
-    mask, half = vault.mask, vault.scale.width / 2
+    half, w = vault.scale.width / 2, shares.item_weight
     family = tabulate(y, usage.log_base, 0.0)
     point = int(family.nearest(np.array([usage.mean]))[0])
     counts = 0.5 * np.concatenate([design.item_counts, design.user_counts])
     width = choose_window(family, point, shares.sums, counts, EFFECT * usage.variance)
-    centre = np.full(mask.n_ratings, vault.scale.midpoint + half * family.means[point])
-    w = shares.item_weight
-    weights = np.full(mask.n_ratings, w)
-    groups = (Group(mask.items, weights, mask.n_items), Group(mask.users, 1 - weights, mask.n_users))
+    centre = vault.scale.midpoint + half * family.means[point]
     spend = min(shares.sums, vault.left)  # shares are floats; the vault counts exactly
-    items, users = vault.window_sums(centre, half * width, groups, epsilon=spend)
+    items, users = vault.window_sums(centre, half * width, item_weight=w, epsilon=spend)
     offset, slope, spread = window_moments(family, point, width)
     level = offset + slope * (usage.mean - family.means[point])  # what a rating at the mean adds to its sums
     noise = items.noise_variance / half**2
@@ -132,26 +162,89 @@ def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Spli
     )
 
 
-def ask_ratings(vault: Vault, prior: LevelFamily, means: Floats) -> Symbols:
-    """Question 3: every rating once, through the channel tuned to its own already-private prediction."""
+def ask_ratings(vault: Vault, prior: LevelFamily, state: Slopes) -> dict[int, Floats]:
+    """Question 3: every rating once, through the channel tuned to its own already-private prediction.
+
+    What the channels are: P[symbol | level], by the number that the column `choice` holds.
+    """
     centres = np.arange(1, GRID, _CHANNEL_EVERY)
-    nearest = np.clip(np.rint((prior.nearest(means) - 1) / _CHANNEL_EVERY), 0, len(centres) - 1).astype(np.int64)
-    used, choice = np.unique(nearest, return_inverse=True)
-    channels = [optimal_channel(vault.scale, vault.left, prior.table[centres[i]]) for i in used]
-    return Symbols(choice, vault.symbols(channels, choice), tuple(channel.probabilities for channel in channels))
+    left, right = state.left, state.right
+
+    def choose(block: Block, used: npt.NDArray[np.int64]) -> Made:
+        nearest = prior.nearest(at_ratings(block, left[block.users], right))
+        choice = np.clip(np.rint((nearest - 1) / _CHANNEL_EVERY), 0, len(centres) - 1).astype(np.uint8)
+        used += np.bincount(choice, minlength=len(used))
+        return Made({CHOICE: choice})
+
+    used = vault.table.run(choose, [np.zeros(len(centres), dtype=np.int64)], writes=[CHOICE]).sums[0]
+    channels = {int(c): optimal_channel(vault.scale, vault.left, prior.table[centres[c]]) for c in np.flatnonzero(used)}
+    vault.symbols(channels, choice=CHOICE, symbol=SYMBOL)
+    return {c: channel.probabilities for c, channel in channels.items()}
 
 
 def _family(usage: Usage, y: Floats, variance: float, means: Floats) -> LevelFamily:
     """Ratings around their means with the given average variance."""
-    return with_variance(y, usage.log_base, variance, means[:: max(1, len(means) // 500)])
+    return with_variance(y, usage.log_base, variance, means)
 
 
-def learn_slopes(state: Slopes, symbols: Symbols, usage: Usage, y: Floats, messages: tuple[Message, Message]) -> None:
-    """Sweep until the means settle; the spread of ratings around them is learned on the way."""
+def learn_slopes(
+    state: Slopes, tables: dict[int, Floats], usage: Usage, y: Floats, messages: tuple[Message, Message]
+) -> Slopes:
+    """The state in which factors explain most: cautious from the start, or after a bold trial.
+
+    Averaging over uncertain factors shrinks them, and where little noise hides many of them it shrinks them away before
+    they can show (variational inference has two fixed points there). A trial that takes factors for known finds the
+    other one. It is kept if cautious sweeps afterwards still leave less than half of the residual: where boldness was
+    overfitting, they undo it. On large sets rows are well known, and no trial is needed.
+    """
+
+    def family(of: Slopes) -> LevelFamily:
+        return _family(usage, y, of.residual, of.sample)
+
+    state.find_factors(tables, family(state))
+    trial = state.fork() if state.design.census.n_ratings <= _TRIAL_RATINGS else None
+    _settle(state, tables, family, messages, begin=True)
+    if trial is not None and _take_for_known(trial, tables, family, messages) < _CLEARLY * state.residual:
+        _settle(trial, tables, family, messages)
+        state = trial if trial.residual < _CLEARLY * state.residual else state
+    state.finish(tables, family(state), messages[1], RELEASED)
+    return state
+
+
+def _settle(
+    state: Slopes, tables: dict[int, Floats], family: Family, messages: tuple[Message, Message], *, begin: bool = False
+) -> None:
+    """Sweep until the means settle; the spread of ratings around them is learned on the way.
+
+    At the beginning items come first, because users know nothing yet about their factors.
+    """
     for sweep in range(_SWEEPS):
         if sweep % 2 == 0:
-            family = _family(usage, y, state.residual, state.fitted)
-        if sweep == 0:
-            state.find_factors(symbols, family)
-        if state.sweep(symbols, family, messages) < _SETTLED:
+            now = family(state)
+        begins = begin and sweep == 0
+        if state.sweep(tables, now, messages, users=not begins) < _SETTLED and not begins:
             break
+
+
+def _take_for_known(
+    state: Slopes, tables: dict[int, Floats], family: Family, messages: tuple[Message, Message]
+) -> float:
+    """Bold sweeps as long as each leaves clearly less unexplained than the one before; the residual they end with."""
+    before = np.inf
+    for sweep in range(_BOLD_SWEEPS):
+        if sweep % 2 == 0:
+            now = family(state)
+        state.sweep(tables, now, messages, users=sweep > 0, bold=True)
+        if sweep > _BLIND and state.residual > _STALLED * before:
+            break
+        before = state.residual
+    return state.residual
+
+
+def to_rating_points(table: Table, scale: Scale) -> None:
+    """The released column, from half-widths around the midpoint to ratings inside the scale."""
+
+    def convert(block: Block) -> Made:
+        return Made({RELEASED: scale.clip(scale.midpoint + scale.width / 2 * block.columns[RELEASED])})
+
+    table.run(convert, reads=[RELEASED], writes=[RELEASED])

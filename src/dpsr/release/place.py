@@ -20,8 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpsr.errors import ReleaseError
-
-MANIFEST = "manifest.json"
+from dpsr.release.manifest import MANIFEST
 
 _AT_FDCWD, _EXCHANGE = -100, 2
 _ASIDE = "replaced"
