@@ -25,7 +25,7 @@ from dpsr.privacy.ledger import Ledger
 
 FILES = 10_000
 EACH = -(-FILES // len(FAMILIES))
-AGREED, WHOLE = 8, 6
+AGREED, WHOLE = 5, 4
 
 
 class Curator:
@@ -63,7 +63,9 @@ def plainly_read(path):
     """The table as Python's own csv module reads it, for files whose only oddity is in their numbers."""
     with open(path, newline="", encoding="utf-8") as file:
         rows = [row for row in csv.reader(file) if row and row != ["user", "item", "rating"]]
-    return sorted((user, item, float(value)) for user, item, value in rows)
+    return sorted(
+        (user, item, round(float(value), 6)) for user, item, value in rows
+    )  # a millionth of a step is allowed
 
 
 def check_release(folder, path, scale, options):

@@ -1,10 +1,11 @@
 """`dpsr release --ledger`: charged first, refused when the budget is gone, never charged for what could not start."""
 
+import base64
 import hashlib
 import json
-import os
 from fractions import Fraction
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -68,6 +69,7 @@ def test_json_is_all_that_stdout_holds(dpsr, csv, tmp_path, ledger):
     assert record["epsilon"] <= 0.1
     assert record["budget"]["exact"] == {"epsilon": "1/4", "spent": "1/10", "left": "3/20"}
     assert record["charge"] == ledger.history()[1].charge
+    assert record["certificate"] == ledger.history()[2].certificate
     assert "Protects the value" in outcome.err
 
 
@@ -126,29 +128,37 @@ def test_a_seeded_run_is_refused_before_the_charge(ratings, tmp_path, ledger):
 
 
 class Watched(NoiseSource):
-    """The system's randomness, which asks somebody first."""
+    """The system's randomness, which tells somebody before it gives any."""
 
-    asked = None
+    tell = None
 
-    def _bytes(self, n):
-        self.asked()
-        return os.urandom(n)
+    def stream(self):
+        self.tell()
+        return super().stream()
 
 
 class WatchedDPSR(DPSR):
     """The real pipeline with the real noise, watched."""
 
     def _noise(self):
-        return Watched()
+        Watched.tell()
+        self.keys.append(source := Watched.system())
+        return source
+
+    keys: ClassVar = []
 
 
 def test_no_noise_is_drawn_before_the_ledger_has_the_charge(ratings, tmp_path, ledger, monkeypatch):
     seen = []
-    monkeypatch.setattr(Watched, "asked", staticmethod(lambda: seen.append(ledger.budget().spent_epsilon)))
+    monkeypatch.setattr(Watched, "tell", staticmethod(lambda: seen.append(ledger.budget().spent_epsilon)))
     account = Account.open(str(tmp_path / "ledger.db"), None, 0.1)
     curate(ratings, WatchedDPSR(0.1), tmp_path / "r", account=account)
-    assert seen
+    assert len(seen) > 1
     assert set(seen) == {Fraction(1, 10)}
+    key = WatchedDPSR.keys.pop()._key
+    for file in (*(tmp_path / "r").iterdir(), tmp_path / "ledger.db"):  # and its key is nowhere
+        for spelling in (key, key.hex().encode(), base64.b64encode(key)):
+            assert spelling not in file.read_bytes()
 
 
 def test_the_certificate_is_in_the_ledger_before_the_folder_is_visible(ratings, tmp_path, ledger):
@@ -240,7 +250,7 @@ def test_ledger_refusals_are_one_sentence(dpsr, tmp_path, monkeypatch, arguments
 
 
 def test_a_stranger_in_the_history_cannot_paint_the_terminal(dpsr, tmp_path):
-    Ledger.create(str(tmp_path / "l.db"), "films", "1", who="[red]eve\x1b[2J", note="[bold]x[/bold]")
+    Ledger.create(str(tmp_path / "l.db"), "films", "1", who="[red]eve\x1b[2J", note="[bold]x[/bold]\x1b[2J")
     told = dpsr("ledger", "history", "--ledger", tmp_path / "l.db").out
     assert "\x1b[2J" not in told
     assert "[red]eve" in told

@@ -74,6 +74,7 @@ def show(ledger: LedgerAddress, as_json: AsJson = False) -> None:
 @app.command(epilog="Example: dpsr ledger history --ledger ledger.db --dataset ratings")
 def history(ledger: LedgerAddress, dataset: Dataset = None, as_json: AsJson = False) -> None:
     """Who spent what, when, on which data set, and for which certificate."""
+    from dpsr.data.quoting import printable
     from dpsr.privacy.amounts import written_up
     from dpsr.privacy.ledger import Ledger
 
@@ -87,7 +88,7 @@ def history(ledger: LedgerAddress, dataset: Dataset = None, as_json: AsJson = Fa
         when = event.at.replace("T", " ").removesuffix("+00:00")
         price = _pair(written_up(event.epsilon), written_up(event.delta) if event.delta else "")
         words = (when, event.who, event.dataset, event.kind, price, event.method, _short(event), event.note)
-        table.add_row(*(escape(word) for word in words))
+        table.add_row(*(escape(printable(word, 200)) for word in words))
     out.print(table)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -215,6 +216,7 @@ def record(done: Curated, account: Account | None) -> dict[str, Any]:
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "nominal": certificate.nominal,
+        "certificate": hashlib.sha256(certificate.to_json().encode()).hexdigest(),
         "public": certificate.public,
         "charge": None if account is None else account.charge_id,
         "budget": None if done.budget is None else budget_record(done.budget),
