@@ -196,12 +196,14 @@ def test_a_point_of_one_seed_has_no_band(made):
     assert draw(alone, UNITS).axes[0].get_lines()
 
 
-def test_joint_dp_is_named_and_is_not_counted_among_releases(made):
+def test_joint_dp_is_named_and_is_counted_beside_releases(made):
     _, table = made
     notes = [JOINT if method == "laplace-als" else "" for method in table["method"].to_pylist()]
     joint = table.set_column(table.schema.get_field_index("note"), "note", [notes])
     assert units_of(joint)["laplace-als"] == "rating value, joint DP"
     assert units_of(table)["laplace-als"] == "rating value"
     done = Done(made[0].jobs, units_of(joint), made[0].folder)
-    assert "ahead in 0 of 0" in headlines(claims(done))
-    assert "ahead in 2 of 2" in headlines(claims(made[0]))
+    releases, beside = headlines(claims(done)).strip().splitlines()
+    assert "in 0 of 0 comparisons" in releases
+    assert "in 2 of 2 comparisons" in beside
+    assert "in 2 of 2 comparisons with releases" in headlines(claims(made[0]))

@@ -11,7 +11,7 @@ Whatever stands between them is replaced by what the run found.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,13 +23,14 @@ from dpsr.evaluate.benchmark.summaries import (
     distinct,
     failures,
     grid,
-    is_release_of_ratings,
+    is_joint,
     learners,
+    protects_a_rating,
     units_of,
     verdicts,
 )
 from dpsr.evaluate.benchmark.table import NOTICE
-from dpsr.evaluate.tables import Table
+from dpsr.evaluate.tables import Cell, Table
 
 
 def sections(
@@ -83,15 +84,22 @@ def _escaped(text: str) -> str:
 
 
 def headlines(significance: Table) -> str:
-    """For each set: is ours ahead of every release that protects a rating, everywhere? If not, where not."""
+    """For each set: is ours ahead of everyone who protects a rating, everywhere? If not, where not."""
     lines = []
     for name in dict.fromkeys(str(row[0]) for row in significance.rows):
-        mine = [row for row in significance.rows if row[0] == name and is_release_of_ratings(str(row[2]))]
-        short = [f"{row[1]} at ε = {row[3]:g} ({row[-1]})" for row in mine if row[-1] != "ahead"]
-        total = f"{len(mine) - len(short)} of {len(mine)} comparisons with releases that protect a rating"
-        but = f"; not of {'; '.join(short)}" if short else ""
-        lines.append(f"* **{name}**: {OURS} is ahead in {total} (p < 0.05 after Holm){but}.")
+        mine = [row for row in significance.rows if row[0] == name and protects_a_rating(str(row[2]))]
+        releases = [row for row in mine if not is_joint(str(row[2]))]
+        lines.append(f"* **{name}**: {_count(releases)} with releases that protect a rating.")
+        if len(mine) > len(releases):
+            joint = [row for row in mine if is_joint(str(row[2]))]
+            lines.append(f"  With joint DP, where predictions use the user's own raw ratings: {_count(joint)}.")
     return "\n".join(lines) + "\n\n" if lines else ""
+
+
+def _count(rows: Sequence[tuple[Cell, ...]]) -> str:
+    short = [f"{row[1]} at ε = {row[3]:g} ({row[-1]})" for row in rows if row[-1] != "ahead"]
+    but = f" (not of {'; '.join(short)})" if short else ""
+    return f"{OURS} is ahead, p < 0.05 after Holm, in {len(rows) - len(short)} of {len(rows)} comparisons{but}"
 
 
 def _join(tables: Iterable[Table]) -> str:

@@ -39,9 +39,14 @@ def unit_order(unit: str) -> tuple[int, str]:
     return next((place for place, name in enumerate(order) if unit.startswith(name)), len(order)), unit
 
 
-def is_release_of_ratings(unit: str) -> bool:
-    """Protects a rating, and in a release that anyone may read."""
-    return unit.startswith("rating") and JOINTLY not in unit
+def protects_a_rating(unit: str) -> bool:
+    """Its value or its presence."""
+    return unit.startswith("rating")
+
+
+def is_joint(unit: str) -> bool:
+    """Not a release that anyone may read."""
+    return JOINTLY in unit
 
 
 def grid(table: pa.Table, name: str, number: str, units: Mapping[str, str], *, digits: int) -> Table:
