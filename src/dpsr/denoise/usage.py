@@ -1,9 +1,9 @@
 """How the scale is used: a smooth base measure over levels from one noisy histogram.
 
 Where the budget buys nothing but the mean, that is asked as one sum and the rest is what rating scales typically show.
-Otherwise noisy bin counts are shrunk towards a Gaussian with the noisy mean and variance, count by count (prior deviation 0.7 of
-what is expected plus 2 % of all). The mean and variance have wide priors themselves (anything a rating scale can show),
-so that with hardly any ratings or budget the answer is the middle of the scale and not noise.
+Otherwise noisy bin counts are shrunk towards a Gaussian with the noisy mean and variance, count by count (prior
+deviation 0.7 of what is expected plus 2 % of all). The mean and variance have wide priors themselves (anything a rating
+scale can show), so that with hardly any ratings or budget the answer is the middle of the scale and not noise.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ COEFFICIENT = np.array([np.nan, 0.002, 0.002, 0.002, 0.002, 0.00003])
 """Share of one coefficient of W by group (`Design.weight_groups`); the constant is set from the noisy mean."""
 
 
-_DOUBTED = 0.3
-"""A group of W is believed to be three tenths of the typical until it shows."""
+_DOUBTED = 0.2
+"""A group of W is believed to be a fifth of the typical until it shows."""
 
 
 def doubted_ridge(ridge: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

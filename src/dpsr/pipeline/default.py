@@ -159,9 +159,7 @@ def _family(usage: Usage, y: Floats, variance: float, means: Floats) -> LevelFam
     return with_variance(y, usage.log_base, variance, means[:: max(1, len(means) // 500)])
 
 
-def learn_slopes(
-    state: Slopes, symbols: Symbols, usage: Usage, y: Floats, messages: tuple[Message, Message]
-) -> Slopes:
+def learn_slopes(state: Slopes, symbols: Symbols, usage: Usage, y: Floats, messages: tuple[Message, Message]) -> Slopes:
     """The state in which factors explain most: cautious from the start, or after a bold trial.
 
     Averaging over uncertain factors shrinks them, and where little noise hides many of them it shrinks them away before

@@ -12,8 +12,8 @@ averaged over ratings, each seen as if it were held out. Informations add up; fr
 
 Slopes (I', d dimensions) see ratings only. The mean itself is paid for too: its prior variance Tm, known from noise of
 variance p = _BINNED / (N eh)^2 when a histogram is bought for eh, leaves Tm p / (Tm + p). `split` takes the
-(es, er, o) with the least predicted error, and buys one noisy sum of all ratings and nothing else (p = _PLAIN / (N e)^2)
-where that promises more.
+(es, er, o) with the least predicted error, and buys one noisy sum of all ratings and nothing else
+(p = _PLAIN / (N e)^2) where that promises more.
 """
 
 from __future__ import annotations
