@@ -11,7 +11,7 @@ from dpsr import DPSR, Scale
 from dpsr.data.assemble import mask_of_cells
 from dpsr.data.synthetic import realistic
 from dpsr.errors import PrivacyError
-from dpsr.privacy.budget import Components, explained_share, forecast, split
+from dpsr.privacy.budget import Components, Split, explained_share, forecast, split
 
 STARS = Scale(1, 5)
 
@@ -41,15 +41,19 @@ def test_the_parts_never_add_up_to_more_than_was_asked_and_leave_nothing_worth_h
         total = Fraction(s.histogram) + Fraction(s.sums) + Fraction(s.ratings)
         assert total <= Fraction(epsilon)
         assert total >= Fraction(epsilon) * (1 - Fraction(1, 10**9))
-        assert min(s.histogram, s.sums) > 0
+        assert s.histogram > 0
+        assert s.sums > 0 or s.histogram == epsilon, "where no sums are bought, all of it buys the mean"
         assert s.ratings == 0 or s.ratings >= 0.19
 
 
 @pytest.mark.parametrize("name", MASKS)
-def test_the_histogram_gets_what_places_the_mean_and_no_more_than_half(name):
+def test_the_histogram_gets_what_places_the_mean_and_no_more_than_half_unless_the_mean_is_all_that_is_bought(name):
     mask = MASKS[name]
     for epsilon in (0.01, 0.1, 0.5, 1.0, 2.0, 10.0):
-        part = split(mask, STARS, epsilon).histogram
+        shares = split(mask, STARS, epsilon)
+        part = shares.histogram
+        if not shares.sums:
+            continue
         assert part <= 0.5 * epsilon
         assert part >= 0.02 * min(epsilon, 1.0)
         assert part == pytest.approx(min(max(400 / mask.n_ratings, 0.02 * min(epsilon, 1.0)), 0.5 * epsilon))
@@ -79,7 +83,8 @@ def error_by_hand(mask, sums, rho, item_weight, p):
         from_both, from_ratings = {}, {}
         for row in np.flatnonzero(counts):
             n = counts[row] - 1
-            told = (weight * s * n) ** 2 / (8 * (c / sums) ** 2 + weight**2 * n * (v + s**2 * 0.1) + 1e-12)
+            noise = 8 * (c / sums) ** 2 if sums else np.inf
+            told = (weight * s * n) ** 2 / (noise + weight**2 * n * (v + s**2 * 0.1) + 1e-12)
             from_ratings[row] = n * rho / (p.residual + 0.1)
             from_both[row] = (1 - rho) * told + from_ratings[row]
             shared += from_both[row] / (1 + effect * from_both[row])
@@ -89,12 +94,37 @@ def error_by_hand(mask, sums, rho, item_weight, p):
     return p.residual + error + p.features / (1 + p.features / 30 * shared)
 
 
+def mean_by_hand(mask, s):
+    """Oracle: 10 half-widths squared from four bins, 8 from one sum, a typical variance of 0.13; shrunk."""
+    noise = (77 if s.sums else 62) / (mask.n_ratings * s.histogram) ** 2
+    return 0.8 * noise / (0.8 + noise)
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_the_mean_is_bought_alone_exactly_where_that_promises_more(name):
+    """Both sides of the rule; where no information reaches anybody, one is what everything else leaves."""
+    mask, alone = MASKS[name], []
+    for epsilon in np.geomspace(0.001, 5, 30).tolist():
+        s = split(mask, STARS, epsilon)
+        alone.append(s == Split(epsilon, 0.0, 0.0, 0.5))
+        if alone[-1]:
+            usual = replace(s, histogram=epsilon / 2, sums=epsilon / 2)
+            errors = [error_by_hand(mask, usual.sums, 0.0, w / 16, Components()) for w in (5, 8, 11)]
+            assert 1 + mean_by_hand(mask, s) < min(errors) + mean_by_hand(mask, usual) + 1e-4
+        else:
+            error = error_by_hand(mask, s.sums, explained_share(STARS, s.ratings), s.item_weight, Components())
+            assert error + mean_by_hand(mask, s) <= 1 + mean_by_hand(mask, Split(epsilon, 0.0, 0.0, 0.5)) + 1e-4
+    assert alone == sorted(alone, reverse=True), "once more than the mean is worth buying it stays so"
+    assert alone[0]
+    assert not alone[-1] or name == "tiny", "five ratings tell nothing but their mean"
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
 def test_the_forecast_is_the_stated_formula_and_its_parts_add_up(epsilon):
     mask, p = MASKS["sparse"], Components()
     s = split(mask, STARS, epsilon)
     found = forecast(mask, STARS, epsilon)
-    total = error_by_hand(mask, s.sums, explained_share(STARS, s.ratings), s.item_weight, p)
+    total = error_by_hand(mask, s.sums, explained_share(STARS, s.ratings), s.item_weight, p) + mean_by_hand(mask, s)
     assert found.share == pytest.approx(np.sqrt(total), rel=1e-6)
     assert found.unknowable == p.residual
     assert found.unknowable + found.learning == pytest.approx(error_by_hand(mask, 1e3, 1.0, 0.5, p), rel=1e-6)
@@ -118,7 +148,7 @@ def test_more_epsilon_never_forecasts_a_worse_share(name):
     shares = [f.share for f in DPSR.plan(MASKS[name], STARS, np.geomspace(0.01, 25, 60).tolist())]
     assert max(np.diff(shares)) <= 1e-4, "ties within 1e-4 go to the smaller budget for sums"
     assert min(shares) > 0
-    assert max(shares) <= 1 + 1e-9
+    assert max(shares) <= np.sqrt(1.8), "the middle of the scale is the worst constant to end with"
     assert shares[0] > shares[-1] + 1e-3 or name == "tiny"
 
 

@@ -83,6 +83,10 @@ def test_no_epsilon_is_overspent_by_rounding(halves, epsilon):
 def test_every_part_is_named_and_its_price_can_be_recomputed(fitted, epsilon):
     model = fitted[epsilon]
     parts = {part.name: part for part in model.certificate.parts}
+    if epsilon == 0.01:  # a budget for the mean alone: one sum of all ratings, as wide as the scale
+        assert [part.name for part in model.certificate.parts] == ["total"]
+        assert parts["total"].epsilon == pytest.approx(0.01, rel=1e-5)
+        return
     asked = ["level histogram", "window sums"] + (["ratings"] if model.split_.ratings else [])
     assert [part.name for part in model.certificate.parts] == asked
     for name in asked[:2]:
@@ -95,6 +99,22 @@ def test_every_part_is_named_and_its_price_can_be_recomputed(fitted, epsilon):
         tables = [np.array(table, dtype=np.uint64) for table in parts["ratings"].tables]
         assert parts["ratings"].epsilon == max(epsilon_of(table) for table in tables)
         assert len(tables) <= 20
+
+
+def test_where_only_the_mean_is_bought_it_costs_one_laplace_sum_and_no_more(people):
+    """Distribution test: noise of variance 2 (width / (N epsilon))^2, shrunk by the stated prior."""
+    epsilon, width, N = 0.02, people.scale.width, len(people)
+    off = []
+    for seed in range(60):
+        table = DPSR(epsilon, random_state=seed).fit(people).model_
+        guess = predicted(table, people)
+        assert np.ptp(guess) < 1e-9, "one constant"
+        off.append(guess[0] - people.values.mean())
+    noise, prior = 2 * (width / (N * epsilon)) ** 2, 0.1 * (width / 2) ** 2
+    trust = prior / (prior + noise)
+    expected = trust**2 * noise + (1 - trust) ** 2 * (people.values.mean() - people.scale.midpoint) ** 2
+    assert 0.4 < np.mean(np.square(off)) / expected < 2, "not half a price, not two"
+    assert expected < noise, "cheaper than the plain noisy mean"
 
 
 def test_the_settings_of_a_release_never_tell_the_seed(people):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpsr.denoise.usage import level_bins, scale_usage
+from dpsr.denoise.usage import level_bins, mean_usage, scale_usage
 
 STARS = np.linspace(-1, 1, 5)
 PEOPLE = np.array([600.0, 1100.0, 2700.0, 3400.0, 2200.0])
@@ -42,6 +42,19 @@ def test_moderate_noise_moves_the_mean_by_as_much_as_is_stated():
         stated = usage.mean_variance
     assert 0.6 < np.var(found) / stated < 1.4
     assert np.mean(found) == pytest.approx(PEOPLE @ STARS / N, abs=0.02)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02, 0.1, 5.0])
+def test_a_mean_bought_alone_is_weighed_against_the_middle_of_the_scale_by_their_precisions(noise):
+    """Oracle: two Gaussians, the prior's variance a tenth of a half-width squared."""
+    N = 50
+    usage = mean_usage(STARS, 0.4 * N, noise * N**2, N)
+    assert usage.mean == pytest.approx(0.4 * 0.1 / (0.1 + noise))
+    assert usage.mean_variance == pytest.approx(0.1 * noise / (0.1 + noise))
+    base = np.exp(usage.log_base)
+    assert base.sum() == pytest.approx(1)
+    assert usage.variance == pytest.approx(base @ STARS**2 - (base @ STARS) ** 2)
+    assert 0.05 < usage.variance < 0.2
 
 
 def test_less_noise_is_believed_more():

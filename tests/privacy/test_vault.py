@@ -85,6 +85,17 @@ def test_a_histogram_moves_by_two_when_one_rating_changes(ratings, silent):
         assert a.certificate().parts[0].sensitivity == 2
 
 
+def test_the_total_moves_by_at_most_the_scales_width_and_the_ends_attain_it(ratings, silent):
+    unit = STARS.width / 2 / VALUE_GRID
+    seen = []
+    for level in range(5):
+        a, b = (Vault(neighbour(ratings, 3, x), 1.0, noise=NoiseSource.system()) for x in (0, level))
+        before, after = (v.total(2.7, epsilon=0.5).values[0] for v in (a, b))
+        seen.append(abs(after - before) / unit / a.certificate().parts[0].sensitivity)
+        assert before == pytest.approx((neighbour(ratings, 3, 0).values - 2.7).sum(), abs=0.3)
+    assert max(seen) == pytest.approx(1)
+
+
 def test_without_noise_the_sums_are_the_sums(ratings, silent):
     """Oracle: rating by rating."""
     v = Vault(ratings, 1.0, noise=NoiseSource.system())
