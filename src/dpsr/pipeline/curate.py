@@ -60,18 +60,16 @@ class Account:
     def open(cls, url: str, dataset: str | None, epsilon: float, note: str = "") -> Account:
         """The budget of `dataset`, or of the only data set in the ledger, for a release at `epsilon`.
 
-        The price is the decimal somebody wrote, so that ten times 0.1 is 1.
+        The price is the decimal somebody wrote, so that ten times 0.1 is 1; one that is not left is refused here.
         """
         price, ledger = as_written(check_epsilon(epsilon)), Ledger.open(url)
-        return cls(ledger, ledger.budget(dataset).dataset, price, note)
+        budget = ledger.budget(dataset)
+        budget.check(price)
+        return cls(ledger, budget.dataset, price, note)
 
     @property
     def budget(self) -> Budget:
         return self.ledger.budget(self.dataset)
-
-    def check(self) -> None:
-        """Refuse now what a charge would refuse."""
-        self.ledger.check(self.dataset, self.price)
 
     def charge(self, method: str) -> Charge:
         """Pay; after this the ledger knows `charge_id`."""
@@ -115,7 +113,6 @@ def check_order(estimator: DPSR | PaperDPSR, target: Path, *, account: Account |
             "no ledger takes the paper's Stage 1 as published: its true epsilon exceeds the one asked for. "
             "Use the repaired one (--method paper) or ours."
         )
-    account.check()
 
 
 def check_space(ratings: RawRatings | RawTable, target: Path) -> None:

@@ -53,9 +53,10 @@ class Budget:
     def left_delta(self) -> Fraction:
         return self.delta - self.spent_delta
 
-    def affords(self, epsilon: Fraction, delta: Fraction) -> bool:
-        """Whether a charge fits into what is left."""
-        return epsilon <= self.left_epsilon and delta <= self.left_delta
+    def check(self, epsilon: Fraction, delta: Fraction = Fraction(0)) -> None:
+        """Refuse a charge that does not fit into what is left."""
+        if epsilon > self.left_epsilon or delta > self.left_delta:
+            raise PrivacyError(overspent(self, epsilon, delta))
 
 
 @dataclass(frozen=True)
@@ -141,18 +142,10 @@ class Ledger:
             raise PrivacyError(f"a charge is above 0, found {epsilon!r}. Nothing private is free.")
         charge = Charge(label(dataset), price, price_delta, charge_id or uuid.uuid4().hex)
         with self._writing(charge.dataset) as log:
-            budget = self._budget(log)
-            if not budget.affords(price, price_delta):
-                raise PrivacyError(overspent(budget, price, price_delta))
+            self._budget(log).check(price, price_delta)
             facts = {"method": method, "note": note, "charge": charge.id}
             log.append("charge", who=whoami(who), epsilon=price, delta=price_delta, **facts)
         return charge
-
-    def check(self, dataset: str, epsilon: Amount, delta: Amount = 0.0) -> None:
-        """Refuse a charge that would be refused now; nothing is spent."""
-        budget, price, price_delta = self.budget(dataset), exact(epsilon, "epsilon"), exact(delta, "delta")
-        if not budget.affords(price, price_delta):
-            raise PrivacyError(overspent(budget, price, price_delta))
 
     def record(self, charge: Charge, certificate: Certificate, *, who: str | None = None, note: str = "") -> str:
         """Write down the certificate a charge paid for, and return its SHA-256: that of the certificate.json file."""
