@@ -25,7 +25,7 @@ def benchmark(
         "benchmark"
     ),
     methods: Annotated[
-        str | None, typer.Option(help="Methods, separated by commas; your own as module:factory. Without: all.")
+        str | None, typer.Option(help="Methods, separated by commas; your own as module:factory; `none`. Without: all.")
     ] = None,
     epsilons: Annotated[str | None, typer.Option(help="Budgets, separated by commas.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many random splits.")] = None,

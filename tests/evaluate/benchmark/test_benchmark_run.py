@@ -243,6 +243,16 @@ def test_unknown_methods_are_refused_before_anything_runs(source, tmp_path):
         request(source, "level", seeds=())
 
 
+def test_attacks_can_be_asked_for_alone(source):
+    alone = Request([source], [], (1.0,), (0, 1), attacks=["mean-leak", "constant"])
+    assert [(job.kind, job.what, job.epsilon) for job in alone.jobs()] == [
+        ("attack", "mean-leak", 1.0),
+        ("attack", "constant", None),
+    ]
+    with pytest.raises(ParameterError, match="found none"):
+        Request([source], [], (1.0,), (0,)).jobs()
+
+
 def test_methods_without_a_budget_run_once_a_seed(source):
     jobs = request(source, "constant", "level", seeds=(0, 1)).jobs()
     assert sorted((job.what, job.epsilon or 0, job.seed) for job in jobs) == sorted(

@@ -50,8 +50,8 @@ def sections(
         "ranking": grids(("precision_at_10", 4), ("ndcg_at_10", 4)),
         "cost": grids(("cpu_seconds", 1), ("peak_mb", 0))
         + _join(grid(table, name, "exact_epsilon", units, digits=3) for name in sets[:1]),
-        "downstream": _join(learners(downstream, name) for name in distinct(downstream, "set")),
-        "attacks": _join(attacked(attacks, name) for name in distinct(attacks, "set")),
+        "downstream": _seeds(downstream) + _join(learners(downstream, name) for name in distinct(downstream, "set")),
+        "attacks": _seeds(attacks) + _join(attacked(attacks, name) for name in distinct(attacks, "set")),
         "failures": lost.markdown() if lost.rows else "Every run ended with a result.\n",
     }
     return {name: text for name, text in found.items() if text}
@@ -100,6 +100,12 @@ def _count(rows: Sequence[tuple[Cell, ...]]) -> str:
     short = [f"{row[1]} at ε = {row[3]:g} ({row[-1]})" for row in rows if row[-1] != "ahead"]
     but = f" (not of {'; '.join(short)})" if short else ""
     return f"{OURS} is ahead, p < 0.05 after Holm, in {len(rows) - len(short)} of {len(rows)} comparisons{but}"
+
+
+def _seeds(table: pa.Table) -> str:
+    """How many splits stand behind a table of learners or attacks; it may be fewer than behind the methods."""
+    n = len(set(table["seed"].to_pylist()))
+    return f"Splits: {n}.\n\n" if n else ""
 
 
 def _join(tables: Iterable[Table]) -> str:

@@ -19,6 +19,9 @@ from dpsr.evaluate.peers.registry import peer_names
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 SMALL_EPSILONS = (1.0, 5.0)
 SEEDS, SMALL_SEEDS = 5, 2
+NONE = "none"
+"""The word for no methods at all: learners or attacks alone."""
+
 SMALL_ATTACKED = ("dpsr", "dpsr-paper", "dpsr-as-published", "als")
 
 
@@ -60,6 +63,8 @@ def _attacked(full: bool) -> list[str]:
 
 def _names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
+    if names == [NONE]:
+        return []
     if not names:
         raise ParameterError("methods are names separated by commas, found none. Write --methods dpsr,als.")
     return names

@@ -64,7 +64,8 @@ class Request:
 
     def jobs(self) -> list[Job]:
         """Everything asked for, in the order in which it is begun."""
-        methods = budgeted(self.methods)
+        only_beside = not self.methods and (self.inputs or self.attacks)
+        methods = [] if only_beside else budgeted(self.methods)
         jobs = cross("method", self.sources, methods, self.epsilons, self.seeds)
         inputs = [(name, name != RAW) for name in self.inputs]
         seeds = self.seeds if self.effort > 1 else self.seeds[:1]
@@ -140,7 +141,7 @@ def _shown_at(epsilons: Sequence[float]) -> float | None:
 def _facts(request: Request) -> Mapping[str, str]:
     return {
         "sets": ", ".join(source.name for source in request.sources),
-        "methods": ", ".join(request.methods),
+        "methods": ", ".join(request.methods) or "none",
         "ε": ", ".join(f"{epsilon:g}" for epsilon in request.epsilons),
         "seeds": ", ".join(map(str, request.seeds)),
         "source digest": source_digest(),
