@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: docs demo test check bench reproduce frontier venv clean
+.PHONY: docs demo test check bench benchmark reproduce frontier picture venv clean
 
 venv: $(STAMP)
 
@@ -35,8 +35,16 @@ DATA ?= ../shared/data
 frontier: $(STAMP)  ## accuracy against epsilon on real rating sets in $(DATA)
 	$(BIN)/dpsr frontier --data $(DATA) --out frontier
 
+FULL ?=
+
+benchmark: $(STAMP)  ## every method side by side; FULL=--full for everything
+	$(BIN)/dpsr benchmark $(DATA) realistic paper --out benchmark $(FULL)
+
+picture: demo  ## the card of the demo release as an image; needs Chromium
+	$(BIN)/python tests/report/screenshot.py demo-release docs/card.png
+
 clean:
-	rm -rf .venv build dist demo-release reproduction frontier
+	rm -rf .venv build dist demo-release reproduction frontier benchmark
 
 docs: $(STAMP)  ## regenerate the command reference
 	$(BIN)/python -m dpsr.cli.reference > docs/cli.md
