@@ -1,6 +1,6 @@
 """Made-up rating sets of many kinds, each a function of a seed: what the default pipeline must not fail on.
 
-    eta_uj = a_u + b_j + s p_u . q_j,     rating = eta + noise,  snapped to the scale
+    eta_uj = a_u + b_j + s p_u . q_j,     rating = lean + eta + noise,  snapped to the scale
 
 with biases a, b and rank-d taste p . q of the stated sizes (standard deviations, the scale's half-width is about two).
 Cells are observed at random, or with odds exp(pull (popularity_j + activity_u) + eta / 2).
@@ -31,6 +31,7 @@ class Kind:
     bias: float = 0.4
     taste: float = 0.7
     noise: float = 0.6
+    lean: float = 0.0
     pull: float = 0.0
     glutton: float = 0.0
     unrated: int = 0
@@ -42,7 +43,7 @@ class Kind:
         eta = self.taste / np.sqrt(self.rank) * p @ q.T
         eta += self.bias * (rng.normal(size=(self.users, 1)) + rng.normal(size=self.items))
         cells = self._cells(rng, eta)
-        score = eta.ravel()[cells] + self.noise * rng.normal(size=len(cells))
+        score = self.lean + eta.ravel()[cells] + self.noise * rng.normal(size=len(cells))
         values = self.scale.midpoint + 0.45 * self.scale.width / 2 * score
         levels = np.rint((values - self.scale.values[0]) / self.scale.step).clip(0, self.scale.n_levels - 1)
         catalogue = self.items + self.unrated
@@ -60,7 +61,7 @@ class Kind:
         return np.sort(np.argpartition(rings.ravel(), self.ratings - 1)[: self.ratings])
 
 
-STARS, HALVES, TEN = Scale(1, 5), Scale(0.5, 5, step=0.5), Scale(1, 10)
+STARS, HALVES, TEN = Scale(1, 5), Scale(0.5, 5, step=0.5), Scale(0, 10)
 JOKES = Scale(-10, 10, step=0.1)
 
 SETS: dict[str, Callable[[int], Ratings]] = {
@@ -71,7 +72,7 @@ SETS: dict[str, Callable[[int], Ratings]] = {
     "extremely sparse": Kind(3_000, 2_500, 7_500, STARS, pull=1.0).draw,
     "likes": Kind(500, 400, 12_000, Scale(0, 1), pull=0.8).draw,
     "half stars": Kind(500, 400, 15_000, HALVES, taste=0.5, noise=0.8, pull=0.8).draw,
-    "ten points": Kind(500, 400, 15_000, TEN, taste=0.5, noise=0.8, pull=0.8).draw,
+    "ten points": Kind(600, 500, 12_000, TEN, taste=0.3, noise=0.8, lean=0.9, pull=1.0).draw,
     "0 to 100": Kind(500, 400, 15_000, Scale(0, 100), pull=0.8).draw,
     "jokes, 72 % full": Kind(600, 100, 43_200, JOKES, rank=6).draw,
     "one user rated 40 %": Kind(200, 3_000, 6_000, STARS, glutton=0.4).draw,
