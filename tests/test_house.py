@@ -12,13 +12,13 @@ MODULES = {
     ".".join(["dpsr", *path.relative_to(SOURCE).with_suffix("").parts]).removesuffix(".__init__"): path
     for path in SOURCE.rglob("*.py")
 }
-RAW = {"dpsr.types.raw"}
+RAW = {"dpsr.types.raw", "dpsr.engine.raw"}
 CURATOR = {"data", "privacy", "evaluate", "audit", "pipeline", "cli", "web", "__main__"}
 KNOWS = {
     "errors": set(),
     "types": {"errors"},
     "linalg": {"errors"},
-    "design": {"types", "errors", "linalg"},
+    "design": {"types", "errors", "linalg", "engine"},
     "engine": {"types", "errors", "linalg"},
     "data": {"types", "errors", "engine"},
     "privacy": {"types", "errors", "engine", "linalg"},
@@ -31,7 +31,8 @@ KNOWS = {
     },
     "audit": {"types", "errors", "data", "privacy", "release", "pipeline"},
     "evaluate": {
-        "types", "errors", "linalg", "design", "data", "privacy", "denoise", "complete", "release", "pipeline", "audit",
+        "types", "errors", "engine", "linalg", "design", "data", "privacy", "denoise", "complete", "release",
+        "pipeline", "audit",
     },
 }  # fmt: skip
 

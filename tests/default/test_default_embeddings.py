@@ -10,7 +10,7 @@ from dpsr.data.assemble import mask_of_cells
 from dpsr.design import Design
 from dpsr.design.embeddings import mask_embeddings
 from dpsr.design.features import public_features, standardise
-from dpsr.linalg import Pattern
+from dpsr.engine import MemoryTable
 
 
 def mask_of(dense):
@@ -21,7 +21,7 @@ def mask_of(dense):
 
 
 def embed(mask, rank):
-    return mask_embeddings(mask, Pattern.from_rows(mask.indptr, mask.items, mask.n_items), rank)
+    return mask_embeddings(MemoryTable(mask), rank)
 
 
 def communities(seed=0, m=60, n=45, groups=4, inside=0.5, outside=0.06):
@@ -127,7 +127,7 @@ def test_count_features_are_those_of_a_plain_loop_on_both_sides():
     dense = communities(3)
     dense[4], dense[:, 7] = 1, 1  # an outlier on either side
     mask = mask_of(dense)
-    x, z = public_features(mask, embed(mask, 2))
+    x, z = public_features(MemoryTable(mask), embed(mask, 2))
     np.testing.assert_allclose(x[:, :4], plain_by_hand(dense), atol=1e-9)
     np.testing.assert_allclose(z[:, :4], plain_by_hand(dense.T), atol=1e-9)
 
@@ -219,14 +219,3 @@ def test_every_weight_has_one_group():
             elif j == 0:
                 expected[j, u] = 3 if u < 4 else 4
     np.testing.assert_array_equal(design.weight_groups, expected)
-
-
-def test_a_design_holds_the_mask_both_ways_and_multiplies_at_ratings():
-    dense = communities(9)
-    mask = mask_of(dense)
-    design = Design.of(mask, rank=2)
-    np.testing.assert_array_equal(design.incidence.toarray(), dense)
-    np.testing.assert_array_equal(design.incidence_transposed.toarray(), dense.T)
-    rng = np.random.default_rng(10)
-    left, right = rng.normal(size=(60, 5)), rng.normal(size=(45, 5))
-    np.testing.assert_allclose(design.at_ratings(left, right), (left @ right.T)[dense.astype(bool)], rtol=1e-10)

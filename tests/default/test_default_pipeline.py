@@ -12,6 +12,7 @@ from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.data.synthetic import realistic
 from dpsr.denoise.window import choose_window, window_moments
 from dpsr.design import Design
+from dpsr.engine import Made
 from dpsr.errors import PrivacyError
 from dpsr.evaluate.baselines import Bias
 from dpsr.pipeline.default import ask_sums, ask_usage
@@ -126,8 +127,10 @@ class Tape:
             self.asked.append((name, values.copy(), sensitivity))
             return self._answer(release(v, name, values, sensitivity, epsilon, **more))
 
-        def heard_symbols(v, channels, choice):
-            return self._answer(symbols(v, channels, choice))
+        def heard_symbols(v, channels, *, choice, symbol):
+            symbols(v, channels, choice=choice, symbol=symbol)
+            drawn = self._answer(v.table[symbol].copy())
+            v.table.run(lambda block: Made({symbol: drawn[block.ratings]}), writes=[symbol])
 
         monkeypatch.setattr(Vault, "_release", heard_release)
         monkeypatch.setattr(Vault, "symbols", heard_symbols)

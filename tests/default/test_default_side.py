@@ -1,14 +1,59 @@
 """One side of the hierarchy: kernels against numpy, posteriors against one dense Gaussian, covariances simulated."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from scipy.linalg import sqrtm
 
-from dpsr.complete.kernels import normal_equations, spd_inverse, weighted_rows
-from dpsr.complete.side import Entries, Partner, Prior, _geometric, _learn_covariance, update_side
+from dpsr.complete.kernels import add_normal_equations, add_uncertainty, spd_inverse, unpack
+from dpsr.complete.side import Evidence, Prior, Rows, _geometric, add_evidence_about_weights, posterior
+from dpsr.complete.sweep import _normal, packed_size
 from dpsr.types.effects import Message
 
 ROWS, OTHERS, FEATURES = 11, 8, 3
+
+
+class Entries(NamedTuple):
+    """Ratings of one side, row after row: pointers and the other side's codes."""
+
+    ptr: np.ndarray
+    idx: np.ndarray
+
+
+class Partner(NamedTuple):
+    """The other side: regressors, how many of them are uncertain factors, their covariance, and what it meets here."""
+
+    x: np.ndarray
+    k: int
+    covariance: np.ndarray | None
+    own: np.ndarray
+
+
+def update_side(entries, target, weight, partner, prior, message):
+    """Stage 3's update of the items: V first, then rows, then L; the prior learns in place."""
+    n, d = len(entries.ptr) - 1, partner.x.shape[1]
+    a, h = np.zeros((n, packed_size(d))), np.zeros((n, d))
+    _normal(entries.ptr, entries.idx, np.arange(n), target, weight, partner.x, partner.covariance, partner.own, a, h)
+    rows = Rows(a, h, message.value, message.variance, prior.features, np.diff(entries.ptr) > 0)
+    about, evidence = Evidence.none(prior), Evidence.none(prior)
+    add_evidence_about_weights(rows, prior, about)
+    prior.learn_weights(about)
+    result = posterior(rows, prior, partner.k, evidence, about_weights=False)
+    prior.learn_covariance(evidence)
+    return result
+
+
+def learned_covariance(prior, information, scatter):
+    """One step for L from N = sum_i M_i and S."""
+    rows = 100.0
+    total = (
+        prior.covariance @ (rows * prior.precision - information) @ prior.covariance
+    )  # N = n L^-1 - L^-1 (sum C) L^-1
+    evidence = Evidence.none(prior)
+    evidence.total[:], evidence.scatter[:], evidence.rows[:] = total, scatter, rows
+    prior.learn_covariance(evidence)
+    return prior.covariance
 
 
 def entries_of(rng, rows=ROWS, others=OTHERS, most=6):
@@ -24,23 +69,60 @@ def positive(rng, d, scale=1.0):
     return scale * (a @ a.T) / (d + 3)
 
 
+def lower(matrix):
+    return matrix[np.tril_indices(len(matrix))]
+
+
+@pytest.mark.parametrize("most", [6, 80])
 @pytest.mark.parametrize("d", [1, 4, 13])
-def test_normal_equations_and_weighted_rows_are_sums_over_each_rows_entries(d):
+def test_normal_equations_are_sums_over_each_rows_entries_added_where_they_belong(d, most):
+    """Short rows are added one by one and long ones as a product; both land on what was there before."""
     rng = np.random.default_rng(0)
-    entries = entries_of(rng)
+    others = 2 * most
+    entries = entries_of(rng, others=others, most=most)
     E = len(entries.idx)
-    x, target, weight = rng.normal(size=(OTHERS, d)), rng.normal(size=E), rng.uniform(0.1, 3, E)
-    a, h, out = np.full((ROWS, d, d), np.nan), np.full((ROWS, d), np.nan), np.full((ROWS, d), np.nan)
-    normal_equations(entries.ptr, entries.idx, target, weight, x, a, h)
-    weighted_rows(entries.ptr, entries.idx, weight, x, out)
+    x, target, weight = rng.normal(size=(others, d)), rng.normal(size=E), rng.uniform(0.1, 3, E)
+    to = rng.permutation(20)[:ROWS]
+    a, h = np.ones((20, packed_size(d))), np.ones((20, d))
+    add_normal_equations(to, entries.ptr, entries.idx, target, weight, x, a, h)
+    untouched = np.setdiff1d(np.arange(20), to)
+    assert (a[untouched] == 1).all()
     for i in range(ROWS):
-        A, b, total = np.zeros((d, d)), np.zeros(d), np.zeros(d)
+        A, b = np.zeros((d, d)), np.zeros(d)
         for e in range(entries.ptr[i], entries.ptr[i + 1]):
             row = x[entries.idx[e]]
-            A, b, total = A + weight[e] * np.outer(row, row), b + weight[e] * target[e] * row, total + weight[e] * row
-        np.testing.assert_allclose(a[i], A, atol=1e-12)
+            A, b = A + weight[e] * np.outer(row, row), b + weight[e] * target[e] * row
+        np.testing.assert_allclose(a[to[i]], 1 + lower(A), atol=1e-11)
+        np.testing.assert_allclose(h[to[i]], 1 + b, atol=1e-11)
+
+
+def test_uncertain_partners_add_their_covariance_and_take_away_what_it_shares():
+    rng = np.random.default_rng(0)
+    entries, k, c, d = entries_of(rng), 2, 3, 5
+    covariance, own = rng.normal(size=(OTHERS, k, c + k)), rng.normal(size=(ROWS, c))
+    covariance[:, :, c:] += covariance[:, :, c:].transpose(0, 2, 1).copy()
+    weight = rng.uniform(0.1, 3, len(entries.idx))
+    a, h = np.zeros((ROWS, packed_size(d))), np.zeros((ROWS, d))
+    flat = covariance.reshape(OTHERS, -1)
+    add_uncertainty(np.arange(ROWS), entries.ptr, entries.idx, weight, flat, own, k, a, h)
+    for i in range(ROWS):
+        A, b = np.zeros((d, d)), np.zeros(d)
+        for e in range(entries.ptr[i], entries.ptr[i + 1]):
+            cov = covariance[entries.idx[e]]
+            A[-k:, -k:] += weight[e] * cov[:, c:]
+            b[-k:] -= weight[e] * cov[:, :c] @ own[i]
+        np.testing.assert_allclose(a[i], lower(A), atol=1e-12)
         np.testing.assert_allclose(h[i], b, atol=1e-12)
-        np.testing.assert_allclose(out[i], total, atol=1e-12)
+
+
+def test_a_packed_triangle_is_unpacked_with_its_prior_and_its_message():
+    rng = np.random.default_rng(3)
+    full = np.stack([positive(rng, 6) for _ in range(4)])
+    inverse, message, out = positive(rng, 6), rng.uniform(1, 2, 4), np.empty((4, 6, 6))
+    unpack(np.stack([lower(one) for one in full]), inverse, message, out)
+    wanted = full + inverse
+    wanted[:, 0, 0] += message
+    np.testing.assert_allclose(out, wanted, atol=1e-12)
 
 
 @pytest.mark.parametrize("d", [1, 2, 7, 20])
@@ -117,9 +199,9 @@ def test_weights_and_rows_are_the_mean_of_the_joint_gaussian_posterior(d, dx, k)
     problem = Problem(2, d, dx, k)
     J, r, size = problem.joint(problem.ridge)
     exact = np.linalg.solve(J, r)
-    posterior = problem.update()
+    found = problem.update()
     np.testing.assert_allclose(problem.prior.weights.ravel(), exact[:size], rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(posterior.mean.ravel(), exact[size:], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found.mean.ravel(), exact[size:], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("d", "dx", "k"), [(3, 3, 0), (5, 3, 2)])
@@ -127,15 +209,15 @@ def test_every_row_is_its_prior_and_its_evidence_weighed_by_their_precision(d, d
     """b_i = C_i (h_i + L^-1 E V' f_i) with the V that was learned, several ridges learned too."""
     groups = np.array([[0] + [1] * (dx - 1), [1] * dx, [2] * dx])
     problem = Problem(3, d, dx, k, groups)
-    posterior = problem.update()
+    found = problem.update()
     Li = np.linalg.inv(problem.start)
     for i in range(ROWS):
         A, h = problem.row(i)
         C = np.linalg.inv(Li + A)
         centre = np.concatenate([problem.features[i] @ problem.prior.weights, np.zeros(d - dx)])
-        np.testing.assert_allclose(posterior.mean[i], C @ (h + Li @ centre), rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(posterior.variance[i], np.diag(C), rtol=1e-4)
-        np.testing.assert_allclose(posterior.factor_covariance[i], C[d - k :], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found.mean[i], C @ (h + Li @ centre), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found.variance[i], np.diag(C), rtol=1e-4)
+        np.testing.assert_allclose(found.factor_covariance[i], C[d - k :], rtol=1e-4, atol=1e-5)
     assert problem.prior.ridge[0] == problem.ridge[0], "group 0 keeps its prior"
     assert (problem.prior.ridge[1:] != problem.ridge[1:]).all()
 
@@ -143,24 +225,24 @@ def test_every_row_is_its_prior_and_its_evidence_weighed_by_their_precision(d, d
 def test_a_row_without_ratings_or_message_is_its_prior():
     problem = Problem(4, 4, 2, 0)
     problem.message = Message(np.zeros(ROWS), np.full(ROWS, 1e12))
-    posterior = problem.update()
-    np.testing.assert_allclose(posterior.mean[3, :2], problem.prior.mean[3], atol=1e-8)
-    np.testing.assert_allclose(posterior.mean[3, 2:], 0, atol=1e-8)
-    np.testing.assert_allclose(posterior.variance[3], np.diag(problem.start), rtol=1e-8)
+    found = problem.update()
+    np.testing.assert_allclose(found.mean[3, :2], (problem.features @ problem.prior.weights)[3], atol=1e-8)
+    np.testing.assert_allclose(found.mean[3, 2:], 0, atol=1e-8)
+    np.testing.assert_allclose(found.variance[3], np.diag(problem.start), rtol=1e-6)
 
 
 def test_the_covariance_step_is_fed_with_the_information_and_scatter_of_the_active_rows():
     problem = Problem(5, 4, 2, 0)
     again = Problem(5, 4, 2, 0)
-    posterior = problem.update()
+    found = problem.update()
     Li, information, scatter = np.linalg.inv(problem.start), np.zeros((4, 4)), np.zeros((4, 4))
     for i in range(ROWS):
         if problem.entries.ptr[i] < problem.entries.ptr[i + 1]:
             C = np.linalg.inv(Li + problem.row(i)[0])
             information += Li - Li @ C @ Li
-            off = posterior.mean[i] - np.r_[problem.prior.mean[i], 0, 0]
+            off = found.mean[i] - np.r_[problem.features[i] @ problem.prior.weights, 0, 0]
             scatter += np.outer(off, off)
-    wanted = _learn_covariance(again.prior, information, scatter)
+    wanted = learned_covariance(again.prior, information, scatter)
     np.testing.assert_allclose(problem.prior.covariance, wanted, rtol=1e-7)
 
 
@@ -185,7 +267,9 @@ def test_a_covariance_step_goes_twice_as_far_as_the_minorise_maximise_step():
     N, S = information + pseudo * Li, scatter + pseudo * L
     root = sqrtm(N).real
     G = np.linalg.inv(root) @ sqrtm(root @ S @ root).real @ np.linalg.inv(root)
-    np.testing.assert_allclose(_learn_covariance(problem.prior, information, scatter), G @ Li @ G, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        learned_covariance(problem.prior, information, scatter), G @ Li @ G, rtol=1e-4, atol=1e-6
+    )
     assert distance(G, L) > 0.05, "a single step would be seen"
 
 
@@ -193,7 +277,7 @@ def test_one_covariance_step_is_bounded_symmetric_and_positive():
     rng = np.random.default_rng(7)
     for scale in (1e-9, 1.0, 1e9):
         problem = Problem(8, 5, 2, 0)
-        new = _learn_covariance(problem.prior, 50 * positive(rng, 5), scale * positive(rng, 5))
+        new = learned_covariance(problem.prior, 50 * positive(rng, 5), scale * positive(rng, 5))
         ratio = np.linalg.eigvals(np.linalg.solve(problem.start, new)).real
         assert ratio.min() > 0.25 - 1e-4
         assert ratio.max() < 4 + 1e-4

@@ -8,10 +8,10 @@ import pytest
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.complete.slopes import Slopes
-from dpsr.complete.symbols import Symbols
 from dpsr.data.assemble import mask_of_cells
 from dpsr.design import Design
 from dpsr.design.priors import ridge
+from dpsr.engine import Made
 from dpsr.evaluate.baselines import Bias
 from dpsr.types.effects import Effects, Message
 from dpsr.types.levels import with_variance
@@ -25,8 +25,32 @@ def design_of(m, n, density, seed):
     return Design.of(mask_of_cells(cells, *ids))
 
 
+def clear_symbols(design, levels):
+    """Symbols without noise, as columns of the design's table; the one channel they went through."""
+    columns = {"choice": np.zeros(len(levels), dtype=np.uint8), "symbol": levels.astype(np.uint16)}
+    design.table.run(
+        lambda block: Made({name: column[block.ratings] for name, column in columns.items()}), writes=list(columns)
+    )
+    return {0: np.eye(len(Y))}
+
+
+def means(state):
+    """eta at every rating."""
+    mask = state.design.table.mask
+    return np.einsum("ed,ed->e", state.left[mask.users], state.right[mask.items])
+
+
+def sweeps(state, tables, messages, rounds):
+    """Items first, then users and items in turn; how far each users' update moved the means."""
+    moves = []
+    for step in range(rounds):
+        family = with_variance(Y, np.zeros(len(Y)), state.residual, means(state)[::20])
+        moves.append(state.sweep(tables, family, messages, users=step > 0))
+    return moves[1:]
+
+
 def effects_of(design, rng=None):
-    (m, n), q, d = design.mask.shape, design.z.shape[1], design.x.shape[1]
+    (m, n), q, d = design.census.shape, design.z.shape[1], design.x.shape[1]
     w, i, u = (np.zeros((q, d)), np.zeros(n), np.zeros(m)) if rng is None else (
         0.02 * rng.normal(size=(q, d)), 0.1 * rng.normal(size=n), 0.1 * rng.normal(size=m)
     )  # fmt: skip
@@ -37,11 +61,11 @@ def test_before_the_first_sweep_the_model_is_what_the_sums_said():
     design = design_of(30, 20, 0.3, 0)
     effects = effects_of(design, np.random.default_rng(1))
     state = Slopes(design, effects, ridge(0.1, 1e-4), mean=0.17, variance=0.1, k=4)
-    mask = design.mask
+    mask = design.table.mask
     for e in range(0, mask.n_ratings, 7):
         u, j = mask.users[e], mask.items[e]
         said = 0.17 + design.z[j] @ effects.weights @ design.x[u] + effects.item[j] + effects.user[u]
-        assert state.fitted[e] == pytest.approx(said)
+        assert means(state)[e] == pytest.approx(said)
         assert state.left[u] @ state.right[j] == pytest.approx(said)
 
 
@@ -51,14 +75,14 @@ def low_rank(seed, m=150, n=100, density=0.35, rank=2):
     rng = np.random.default_rng(seed + 1)
     p, q = rng.normal(size=(m, rank)), rng.normal(size=(n, rank))
     eta = np.clip(0.22 * p @ q.T, -0.95, 0.95)
-    mask = design.mask
+    mask = design.table.mask
     clear = eta[mask.users, mask.items] + rng.normal(0, 0.08, mask.n_ratings)
     levels = np.clip(np.rint((clear + 1) / 2 * (len(Y) - 1)), 0, len(Y) - 1).astype(np.int64)
     return design, eta, levels
 
 
 def silent(design):
-    m, n = design.mask.shape
+    m, n = design.census.shape
     return Message(np.zeros(n), np.full(n, 1e12)), Message(np.zeros(m), np.full(m, 1e12))
 
 
@@ -66,16 +90,15 @@ def test_factors_take_over_where_the_mask_says_nothing():
     """Symbols without noise: unseen cells are predicted to a third of what no factors leave, and the noise is found."""
     design, eta, levels = low_rank(2)
     variance = float(Y[levels].var())
-    symbols = Symbols(np.zeros(len(levels), dtype=np.int64), levels, (np.eye(len(Y)),))
+    tables = clear_symbols(design, levels)
     state = Slopes(
         design, effects_of(design), ridge(variance, 1e-4), mean=float(Y[levels].mean()), variance=variance, k=4
     )
     plain = state.left @ state.right.T
-    moves = []
-    for _ in range(8):
-        family = with_variance(Y, np.zeros(len(Y)), state.residual, state.fitted[::20])
-        moves.append(state.sweep(symbols, family, silent(design)))
-    unseen = ~design.incidence.toarray().astype(bool)
+    moves = sweeps(state, tables, silent(design), 9)
+    mask = design.table.mask
+    unseen = np.ones(mask.shape, dtype=bool)
+    unseen[mask.users, mask.items] = False
     before, after = (np.sqrt(np.mean((table - eta)[unseen] ** 2)) for table in (plain, state.left @ state.right.T))
     assert after < before / 3
     assert moves[-1] < 0.2 * max(moves)
@@ -89,16 +112,14 @@ def test_a_sweep_adds_to_what_the_sums_said_and_does_not_count_it_twice():
     rng = np.random.default_rng(8)
     truth = effects_of(design, rng)
     eta = (0.25 + design.z @ truth.weights @ design.x.T + truth.item[:, None] + truth.user).T
-    clear = eta[design.mask.users, design.mask.items]
+    clear = eta[design.table.mask.users, design.table.mask.items]
     levels = np.rint((clear + rng.normal(0, 0.1, len(clear)) + 1) / 2 * 40).clip(0, 40).astype(np.int64)
-    symbols = Symbols(np.zeros(len(levels), dtype=np.int64), levels, (np.eye(len(Y)),))
+    tables = clear_symbols(design, levels)
     half = replace(truth, item=truth.item / 2, user=truth.user / 2, weights=truth.weights / 2)
     variance = float(Y[levels].var())
     state = Slopes(design, half, ridge(variance, 1e-4), mean=0.25, variance=variance, k=0)
     before = np.std(state.left @ state.right.T - eta)
-    for _ in range(4):
-        family = with_variance(Y, np.zeros(len(Y)), state.residual, state.fitted[::20])
-        moved = state.sweep(symbols, family, silent(design))
+    moved = sweeps(state, tables, silent(design), 5)[-1]
     off = state.left @ state.right.T - eta
     assert np.std(off) < 0.4 * before
     assert abs(off.mean()) < 0.02
@@ -111,13 +132,11 @@ def test_without_factors_in_the_data_none_are_invented():
     design, _, levels = low_rank(3)
     levels = np.random.default_rng(4).permutation(levels)
     variance = float(Y[levels].var())
-    symbols = Symbols(np.zeros(len(levels), dtype=np.int64), levels, (np.eye(len(Y)),))
+    tables = clear_symbols(design, levels)
     state = Slopes(
         design, effects_of(design), ridge(variance, 1e-4), mean=float(Y[levels].mean()), variance=variance, k=4
     )
-    for _ in range(5):
-        family = with_variance(Y, np.zeros(len(Y)), state.residual, state.fitted[::20])
-        state.sweep(symbols, family, silent(design))
+    sweeps(state, tables, silent(design), 6)
     off = state.left @ state.right.T - Y[levels].mean()
     assert np.sqrt(np.mean(off**2)) < 0.3 * np.sqrt(variance)
     assert state.residual > 0.8 * variance
@@ -125,7 +144,7 @@ def test_without_factors_in_the_data_none_are_invented():
 
 def test_at_a_generous_epsilon_the_whole_pipeline_beats_the_raw_bias_model_on_low_rank_ratings():
     design, _, levels = low_rank(5)
-    ratings = Ratings(design.mask, levels.astype(np.uint16), Scale(0, 40))
+    ratings = Ratings(design.table.mask, levels.astype(np.uint16), Scale(0, 40))
     train, test = ratings.split(0.2, seed=0)
     model = DPSR(20, random_state=0).fit(train).model_
     bias = Bias().fit(train.mask, train.values, train.scale)
@@ -180,7 +199,7 @@ def test_factors_start_along_what_the_means_leave_unexplained():
                     np.zeros(n), np.zeros(m))  # fmt: skip
     state = Slopes(design, zeros, np.ones(6), mean=0.3, variance=0.1, k=2)
     y = np.linspace(-1, 1, 101)
-    symbols = Symbols(np.zeros(len(ratings), dtype=np.int64), ratings.levels, (np.eye(101),))
-    state.find_factors(symbols, with_variance(y, np.zeros(101), 0.05, np.zeros(1)))
+    clear_symbols(design, ratings.levels)
+    state.find_factors({0: np.eye(101)}, with_variance(y, np.zeros(101), 0.05, np.zeros(1)))
     assert abs(np.corrcoef(state.f[:, 0], u)[0, 1]) > 0.95
     assert state.f.std(axis=0) == pytest.approx(1, abs=0.2)

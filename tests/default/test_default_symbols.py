@@ -3,10 +3,27 @@
 import numpy as np
 import pytest
 
-from dpsr.complete.symbols import Symbols
+from dpsr.complete.symbols import Reader
+from dpsr.engine import Block
 from dpsr.types.levels import GRID, tabulate
 
 RESIDUAL = 0.13
+
+
+class Symbols:
+    """Symbols of some channels, read at given means."""
+
+    def __init__(self, choice, symbol, tables):
+        n = len(choice)
+        columns = {"choice": choice.astype(np.uint8), "symbol": symbol.astype(np.uint16)}
+        self.block = Block(0, 0, np.array([0, n]), np.zeros(n, dtype=np.int32), 1, columns)
+        self.tables = dict(enumerate(tables))
+
+    def read(self, family, m, residual):
+        return Reader.of(self.tables, family).read(self.block, m, residual)
+
+    def expected(self, family, m):
+        return Reader.of(self.tables, family).expected(self.block, m)
 
 
 def family_of(n, seed=0):

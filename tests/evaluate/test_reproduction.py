@@ -63,7 +63,7 @@ def test_a_seed_decides_everything(arena, results):
 
 
 def test_mechanisms_do_not_share_their_noise(arena):
-    first, second = (experiment.stream(0, mechanism).words(4) for mechanism in (0, 1))
+    first, second = (experiment.stream(0, mechanism).stream().words(4) for mechanism in (0, 1))
     assert not np.array_equal(first, second)
 
 

@@ -1,7 +1,11 @@
 """A channel samples exactly its table, and its price is the table's."""
 
+import hashlib
+import itertools
+
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.stats import chisquare
 
 from dpsr import Scale
@@ -54,7 +58,7 @@ def test_the_guide_table_decides_exactly_as_the_cumulative_integers_would(channe
     rng = np.random.default_rng(1)
     levels = rng.integers(0, channel.scale.n_levels, 20_000).astype(np.uint16)
     symbols = channel.sample(levels, NoiseSource.seeded(3))
-    twin = NoiseSource.seeded(3)
+    twin = NoiseSource.seeded(3).stream()
     heads = twin.half_words(len(levels)).astype(np.uint64) << np.uint64(46)
     lowest = np.array([np.searchsorted(cumulative[x], h, side="right") for x, h in zip(levels, heads, strict=True)])
     top = np.uint64(2**46 - 1)
@@ -65,7 +69,7 @@ def test_the_guide_table_decides_exactly_as_the_cumulative_integers_would(channe
     assert (symbols <= highest).all()
     guide, shift = channel._sampler._guide
     open_rows = np.flatnonzero(guide[levels, (heads >> np.uint64(46)) >> np.uint64(shift)] == 0xFFFF)
-    tails = twin.words(len(open_rows)) >> np.uint64(18)
+    tails = twin.fork().words(len(levels))[open_rows] >> np.uint64(18)
     for i, tail in zip(open_rows, tails, strict=True):
         assert symbols[i] == np.searchsorted(cumulative[levels[i]], heads[i] | tail, side="right")
 
@@ -125,8 +129,39 @@ def test_expected_error_is_what_sampling_shows_and_the_posterior_mean_is_best():
 
 def test_seeded_noise_is_reproducible_and_says_it_is_not_private():
     a, b = NoiseSource.seeded(5), NoiseSource.seeded(5)
-    assert (a.words(10) == b.words(10)).all()
+    assert (a.stream().words(10) == b.stream().words(10)).all()
     assert not a.private
     assert NoiseSource.system().private
     assert "5" not in repr(a)
-    assert (NoiseSource.system().words(4) != NoiseSource.system().words(4)).any()
+    assert (NoiseSource.system().stream().words(4) != NoiseSource.system().stream().words(4)).any()
+
+
+def test_a_stream_reads_the_same_at_any_place_and_no_two_streams_agree():
+    noise = NoiseSource.seeded(5)
+    one, two = noise.stream(), noise.stream()
+    whole = one.words(1000)
+    for start, n in ((0, 1), (3, 10), (17, 983), (999, 1)):
+        assert (one.words(n, start) == whole[start : start + n]).all()
+    halves = one.half_words(4000)
+    assert (one.half_words(7, 333) == halves[333:340]).all()
+    for other in (two, one.fork(), NoiseSource.seeded(6).stream()):
+        assert (other.words(1000) != whole).mean() > 0.99
+
+
+def test_noise_is_the_counter_mode_of_the_standard_cipher():
+    """Oracle: AES-256 of (stream number, block number), written out by the cipher's plainest mode."""
+    key = hashlib.sha256(b"dpsr experiment 5").digest()
+    plain = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    blocks = b"".join((1).to_bytes(8, "big") + number.to_bytes(8, "big") for number in range(8))
+    assert (NoiseSource.seeded(5).stream().words(16) == np.frombuffer(plain.update(blocks), dtype=np.uint64)).all()
+
+
+def test_a_rating_gets_the_same_symbol_however_the_work_is_cut():
+    channel = laplace(STARS, 0.7)
+    levels = np.random.default_rng(1).integers(0, 5, 200_001).astype(np.uint16)
+    stream = NoiseSource.system().stream()
+    whole = channel.draw(levels, stream)
+    cuts = [0, 1, 65_537, 65_600, 199_999, 200_001]
+    pieces = [channel.draw(levels[a:b], stream, a) for a, b in itertools.pairwise(cuts)]
+    assert (np.concatenate(pieces) == whole).all()
+    assert (channel.draw(levels[1:], stream) != whole[1:]).any(), "the place matters"

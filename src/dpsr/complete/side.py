@@ -1,4 +1,4 @@
-r"""One side of the hierarchical Gaussian model: the posteriors of all its rows, and their prior.
+r"""One side of the hierarchical Gaussian model: the posteriors of its rows, and their prior.
 
 Row i (an item, or a user) has coefficients  b_i ~ N(E V' f_i, L),  f_i its public features, V shared, E the embedding
 into the first coordinates. It sees
@@ -14,6 +14,8 @@ and with C_i = (L^-1 + A_i)^-1 everything is closed form:
     L by the minorise-maximise step of Zhou et al. (2019), which does not lower the evidence:
         L <- N^-1/2 (N^1/2 S N^1/2)^1/2 N^-1/2,    N = sum_i M_i,   S = sum_i dev_i dev_i'
 
+What the rows say about V and L are sums over rows (`Evidence`), so a side may be updated a block at a time.
+
 Known gap: the step for L is over-relaxed for speed, so that its monotonicity is observed and not proved.
 """
 
@@ -24,12 +26,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.complete.kernels import normal_equations, spd_inverse, weighted_rows
+from dpsr.complete.kernels import spd_inverse, unpack
 from dpsr.linalg.compiled import threads_for
-from dpsr.types.effects import Message
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.integer]
+Singles = npt.NDArray[np.float32]
 
 _COEFFICIENTS = 10.0
 """Pseudo-coefficients behind the prior ridge of a group."""
@@ -42,21 +43,9 @@ _BLOCK = 2048
 """Rows solved at a time; bounds memory."""
 
 
-@dataclass(frozen=True, eq=False)
-class Entries:
-    """Ratings of one side, row after row: pointers, the other side's codes, and rows that have any."""
-
-    ptr: Ints
-    idx: Ints
-
-    @property
-    def active(self) -> npt.NDArray[np.bool_]:
-        return np.diff(self.ptr) > 0
-
-
 @dataclass(eq=False)
 class Prior:
-    """Features, the ridge of V by group, and the covariance L; `update_side` learns the last three and `ridge`."""
+    """Features, V and the ridge of its groups, and the covariance L; `learn` moves the last three."""
 
     features: Floats
     groups: npt.NDArray[np.int64]
@@ -75,9 +64,78 @@ class Prior:
         return cls(features, groups, ridge.copy(), default_ridge, covariance, covariance.copy(), zeros)
 
     @property
-    def mean(self) -> Floats:
-        """E V' f_i without the padding: prior means of the first coefficients."""
-        return self.features @ self.weights
+    def dimensions(self) -> int:
+        return len(self.covariance)
+
+    @property
+    def precision(self) -> Floats:
+        return np.asarray(np.linalg.inv(self.covariance), dtype=np.float64)
+
+    def learn_weights(self, evidence: Evidence, rounds: int = 4) -> None:
+        """V: ridge with one precision a group by MacKay's fixed point on the evidence; group 0 keeps its prior."""
+        (q, dx), groups = self.groups.shape, self.groups.ravel()
+        gram = evidence.gram.reshape(q, q, dx, dx).transpose(0, 2, 1, 3).reshape(q * dx, q * dx)
+        for _ in range(rounds):
+            covariance = np.linalg.inv(gram + np.diag(self.ridge[groups]))
+            theta = covariance @ evidence.right.ravel()
+            known = 1 - self.ridge[groups] * np.diag(covariance)
+            for g in range(1, len(self.ridge)):
+                member = groups == g
+                if member.any():
+                    size = theta[member] @ theta[member] + _COEFFICIENTS / self.default_ridge[g]
+                    self.ridge[g] = (known[member].sum() + _COEFFICIENTS) / size
+        self.weights = theta.reshape(q, dx)
+
+    def learn_covariance(self, evidence: Evidence) -> None:
+        """L: the minorise-maximise step, over-relaxed: twice the geodesic step, eigenvalues within a factor of four."""
+        d, rows = self.dimensions, float(evidence.rows[0])
+        inverse = self.precision
+        information = rows * inverse - inverse @ evidence.total @ inverse
+        pseudo = _ROWS + d
+        root = np.linalg.cholesky(self.covariance)
+        back = np.linalg.inv(root)
+        N = root.T @ information @ root + pseudo * np.eye(d)  # in coordinates where the covariance is the identity
+        S = back @ (evidence.scatter + pseudo * self.start) @ back.T
+        e, u = np.linalg.eigh(_geometric((N + N.T) / 2, (S + S.T) / 2))
+        new = root @ ((u * np.clip(e, 0.5, 2.0) ** 2) @ u.T) @ root.T
+        self.covariance = (new + new.T) / 2 + 1e-7 * np.eye(d)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What rows say about their prior: sums over rows, added to in place.
+
+    `gram` and `right` are the normal equations of V, `total` the sum of C_i, `scatter` that of dev_i dev_i', over
+    `rows` rows with ratings.
+    """
+
+    gram: Floats
+    right: Floats
+    total: Floats
+    scatter: Floats
+    rows: Floats
+
+    @classmethod
+    def none(cls, prior: Prior) -> Evidence:
+        """Sums of nothing."""
+        (q, dx), d = prior.groups.shape, prior.dimensions
+        return cls(np.zeros((q * q, dx * dx)), np.zeros((q, dx)), np.zeros((d, d)), np.zeros((d, d)), np.zeros(1))
+
+    @property
+    def sums(self) -> tuple[Floats, ...]:
+        return self.gram, self.right, self.total, self.scatter, self.rows
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Normal equations of some rows: packed A, h, the message in them, features, and which rows have ratings."""
+
+    a: Floats
+    h: Floats
+    message_value: Floats
+    message_variance: Floats
+    features: Floats
+    active: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,114 +143,71 @@ class Posterior:
     """Means, marginal variances, and the covariance of the last k coordinates with all, row by row."""
 
     mean: Floats
-    variance: Floats
-    factor_covariance: npt.NDArray[np.float32]
+    variance: Singles
+    factor_covariance: Singles
+
+    @classmethod
+    def empty(cls, n: int, d: int, k: int) -> Posterior:
+        """Room for n rows."""
+        return cls(np.empty((n, d)), np.empty((n, d), np.float32), np.empty((n, k, d), np.float32))
 
 
-@dataclass(frozen=True, eq=False)
-class Partner:
-    """The other side as this one sees it: regressors `x`, whose last k columns are uncertain factors.
-
-    `covariance[o]` (k x d_o) is the posterior covariance of partner o's factors with all its coefficients, and `own`
-    this side's regressors for the partner's leading coefficients: E over both gives the mean-field terms
-    A_ff += w Cov(f, f)  and  h_f -= w Cov(f, c) own.
-    """
-
-    x: Floats
-    k: int
-    covariance: npt.NDArray[np.float32] | None
-    own: Floats
+def add_evidence_about_weights(rows: Rows, prior: Prior, evidence: Evidence) -> None:
+    """What the rows say about V."""
+    inverse, dx = prior.precision, prior.groups.shape[1]
+    for piece in _pieces(len(rows.h)):
+        C, h = _solve(rows, piece, inverse)
+        _about_weights(C, h, rows.features[piece], inverse, dx, evidence)
 
 
-def update_side(
-    entries: Entries, target: Floats, weight: Floats, partner: Partner, prior: Prior, message: Message
-) -> Posterior:
-    """One exact conditional update of a side; `prior` learns in place."""
-    n, d, dx = len(entries.ptr) - 1, partner.x.shape[1], prior.groups.shape[1]
-    q = prior.features.shape[1]
-    inverse: Floats = np.linalg.inv(prior.covariance).astype(np.float64)
-    ch, cl = np.empty((n, d)), np.empty((n, d, dx))
-    variance, factors = np.empty((n, d)), np.empty((n, partner.k, d), dtype=np.float32)  # read once per rating
-    total, gram = np.zeros((d, d)), np.zeros((q * q, dx * dx))
-    active = entries.active
-    for start in range(0, n, _BLOCK):
-        rows = slice(start, min(start + _BLOCK, n))
-        C, h = _block(entries, rows, target, weight, partner, inverse, message)
-        ch[rows] = np.einsum("iab,ib->ia", C, h)
-        cl[rows] = C @ inverse[:, :dx]
-        variance[rows] = np.einsum("iaa->ia", C)
-        factors[rows] = C[:, d - partner.k :, :]
-        total += C[active[rows]].sum(axis=0)
-        f = prior.features[rows]
-        M = inverse[:dx, :dx] - inverse[:dx] @ cl[rows]
-        gram += (f[:, :, None] * f[:, None, :]).reshape(len(f), -1).T @ M.reshape(len(f), -1)
-    full = gram.reshape(q, q, dx, dx).transpose(0, 2, 1, 3).reshape(q * dx, q * dx)
-    right = (prior.features.T @ (ch @ inverse)[:, :dx]).ravel()
-    prior.weights = _learn_weights(full, right, prior).reshape(q, dx)
-    mean = ch + np.einsum("iab,ib->ia", cl, prior.mean)
-    deviation = mean.copy()
-    deviation[:, :dx] -= prior.mean
-    information = active.sum() * inverse - inverse @ total @ inverse
-    prior.covariance = _learn_covariance(prior, information, deviation[active].T @ deviation[active])
-    return Posterior(mean, variance, factors)
+def posterior(rows: Rows, prior: Prior, k: int, evidence: Evidence, *, about_weights: bool) -> Posterior:
+    """The posterior of all rows at the present prior; what they say about L, and perhaps V, is added to `evidence`."""
+    inverse, dx = prior.precision, prior.groups.shape[1]
+    result = Posterior.empty(len(rows.h), prior.dimensions, k)
+    for piece in _pieces(len(rows.h)):
+        C, h = _solve(rows, piece, inverse)
+        expected = rows.features[piece] @ prior.weights
+        mean = np.einsum("iab,ib->ia", C, h + expected @ inverse[:dx])
+        result.mean[piece] = mean
+        result.variance[piece] = np.einsum("iaa->ia", C)
+        result.factor_covariance[piece] = C[:, prior.dimensions - k :, :]
+        if about_weights:
+            _about_weights(C, h, rows.features[piece], inverse, dx, evidence)
+        active = rows.active[piece]
+        mean[:, :dx] -= expected
+        evidence.total[:] += C[active].sum(axis=0)
+        evidence.scatter[:] += mean[active].T @ mean[active]
+        evidence.rows[:] += active.sum()
+    return result
 
 
-def _block(
-    entries: Entries, rows: slice, target: Floats, weight: Floats, partner: Partner, inverse: Floats, message: Message
-) -> tuple[Floats, Floats]:
-    """C_i and h_i for a block of rows."""
-    size, d, k = rows.stop - rows.start, partner.x.shape[1], partner.k
-    ptr = entries.ptr[rows.start : rows.stop + 1]
-    A, h = np.zeros((size, d, d)), np.zeros((size, d))
-    with threads_for(int(ptr[-1] - ptr[0]) * d * d + size * d**3):
-        normal_equations(ptr, entries.idx, target, weight, partner.x, A, h)
-        if partner.covariance is not None and k:
-            shape = partner.covariance.shape
-            seen = np.empty((size, shape[1] * shape[2]))
-            weighted_rows(ptr, entries.idx, weight, partner.covariance.reshape(shape[0], -1), seen)
-            seen = seen.reshape(size, k, -1)
-            A[:, d - k :, d - k :] += seen[:, :, -k:]
-            h[:, d - k :] -= np.einsum("ikc,ic->ik", seen[:, :, :-k], partner.own[rows])
-        A[:, 0, 0] += 1 / message.variance[rows]
-        h[:, 0] += message.value[rows] / message.variance[rows]
-        A += inverse
-        spd_inverse(A)
-    return A, h
+def _pieces(n: int) -> list[slice]:
+    return [slice(at, min(at + _BLOCK, n)) for at in range(0, n, _BLOCK)]
 
 
-def _learn_weights(gram: Floats, right: Floats, prior: Prior, rounds: int = 4) -> Floats:
-    """Ridge with one precision a group by MacKay's fixed point on the evidence; group 0 keeps its prior."""
-    groups = prior.groups.ravel()
-    theta = right
-    for _ in range(rounds):
-        covariance = np.linalg.inv(gram + np.diag(prior.ridge[groups]))
-        theta = covariance @ right
-        known = 1 - prior.ridge[groups] * np.diag(covariance)
-        for g in range(1, len(prior.ridge)):
-            member = groups == g
-            if member.any():
-                size = theta[member] @ theta[member] + _COEFFICIENTS / prior.default_ridge[g]
-                prior.ridge[g] = (known[member].sum() + _COEFFICIENTS) / size
-    return theta
+def _solve(rows: Rows, piece: slice, inverse: Floats) -> tuple[Floats, Floats]:
+    """C_i and h_i of a piece of rows, messages included."""
+    precision = 1 / rows.message_variance[piece]
+    h = rows.h[piece].copy()
+    h[:, 0] += rows.message_value[piece] * precision
+    C = np.empty((len(h), len(inverse), len(inverse)))
+    with threads_for(len(h) * len(inverse) ** 3):
+        unpack(rows.a[piece], inverse, precision, C)
+        spd_inverse(C)
+    return C, h
 
 
-def _learn_covariance(prior: Prior, information: Floats, scatter: Floats) -> Floats:
-    """The minorise-maximise step, over-relaxed: twice the geodesic step, every eigenvalue within a factor of four."""
-    d = len(prior.covariance)
-    pseudo = _ROWS + d
-    root = np.linalg.cholesky(prior.covariance)
-    back = np.linalg.inv(root)
-    N = root.T @ information @ root + pseudo * np.eye(d)  # in coordinates where the covariance is the identity
-    S = back @ (scatter + pseudo * prior.start) @ back.T
-    e, u = np.linalg.eigh(_geometric((N + N.T) / 2, (S + S.T) / 2))
-    new = root @ ((u * np.clip(e, 0.5, 2.0) ** 2) @ u.T) @ root.T
-    return (new + new.T) / 2 + 1e-7 * np.eye(d)
+def _about_weights(C: Floats, h: Floats, f: Floats, inverse: Floats, dx: int, evidence: Evidence) -> None:
+    M = inverse[:dx, :dx] - inverse[:dx] @ C @ inverse[:, :dx]
+    evidence.gram[:] += (f[:, :, None] * f[:, None, :]).reshape(len(f), -1).T @ M.reshape(len(f), -1)
+    evidence.right[:] += f.T @ (np.einsum("iab,ib->ia", C, h) @ inverse[:, :dx])
 
 
 def _geometric(N: Floats, S: Floats) -> Floats:
     """The positive matrix L with L N L = S."""
     e, u = np.linalg.eigh(N)
     e = np.maximum(e, 1e-10 * max(float(e.max()), 1e-12))
-    root, inverse = (u * np.sqrt(e)) @ u.T, (u / np.sqrt(e)) @ u.T
-    e, u = np.linalg.eigh(root @ S @ root)
-    return inverse @ ((u * np.sqrt(np.maximum(e, 0))) @ u.T) @ inverse
+    half, back = (u * np.sqrt(e)) @ u.T, (u / np.sqrt(e)) @ u.T
+    e, u = np.linalg.eigh(half @ S @ half)
+    middle = (u * np.sqrt(np.maximum(e, 0))) @ u.T
+    return back @ middle @ back

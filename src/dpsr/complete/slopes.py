@@ -2,29 +2,41 @@
 
     eta_uj = mean + z_j' W x_u + b_j . x_u + c_u . z_j + f_u . g_j
 
-starts from the effects Stage 2 found in the sums (W, and the constants of b_j and c_u). Items are updated given users,
-users given items, each side with a full prior covariance over its effect, slopes and factors together (`side.py`):
+starts from the effects Stage 2 found in the sums (W, and the constants of b_j and c_u). Users are updated given items,
+items given users, each side with a full prior covariance over its effect, slopes and factors together (`side.py`):
 slopes on mask features matter where the mask tells taste, free factors where it does not, and the covariances, learned
 from the noisy ratings, weigh them. Sums reach each row as one message about its effect.
+
+One sweep is one pass over blocks of users (`sweep.py`); this module holds what lives between the passes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.complete.side import Entries, Partner, Prior, update_side
-from dpsr.complete.symbols import Symbols
+from dpsr.complete.side import Evidence, Posterior, Prior, Rows, add_evidence_about_weights, posterior
+from dpsr.complete.start import leading_users
+from dpsr.complete.sweep import Sides, Sweep, Tally, packed_size
+from dpsr.complete.symbols import CHOICE, SYMBOL, Reader
 from dpsr.design import Design
-from dpsr.design.embeddings import degree_scales
 from dpsr.design.priors import COEFFICIENT, FACTORS, SLOPES
-from dpsr.linalg import LowRankPlusSparse, truncated_svd
+from dpsr.engine import Block, Made
+from dpsr.engine.products import at_ratings, moments_at_ratings
 from dpsr.types.effects import Effects, Message
 from dpsr.types.levels import LevelFamily
 
 Floats = npt.NDArray[np.float64]
 
+Tables = Mapping[int, Floats]
+"""P[symbol | level] of every channel in use."""
+
 N_FACTORS = 8
+SAMPLE = 500
+"""Means looked at when the spread of ratings around them is set."""
+
 _FIRST_RESIDUAL, _LEAST_RESIDUAL = 0.4, 0.1
 """Shares of the variance below which the residual is not believed to lie: before any rating was bought, and after."""
 
@@ -36,30 +48,35 @@ class Slopes:
         self, design: Design, effects: Effects, ridge: Floats, *, mean: float, variance: float, k: int
     ) -> None:
         self.design, self.variance, self.k = design, variance, k
-        d, q = design.x.shape[1], design.z.shape[1]
-        item = np.diag(np.r_[effects.item_share, np.full(d - 1, SLOPES * variance / (d - 1)), self._share(k)])
-        user = np.diag(np.r_[effects.user_share, np.full(q - 1, SLOPES * variance / (q - 1)), np.ones(k)])
-        start_ridge = np.r_[ridge[0], effects.ridge[1:]]
-        self.item_prior = Prior.of(design.z, design.weight_groups, start_ridge, ridge, item)
-        user_groups = np.r_[0, np.ones(d - 1, dtype=np.int64)][:, None]
-        user_ridge = np.array([1e6, 1 / (COEFFICIENT[3] * variance)])
-        self.user_prior = Prior.of(design.x, user_groups, user_ridge, user_ridge.copy(), user)
+        self.item_prior, self.user_prior = self._priors(effects, ridge)
         self.shared = design.z @ effects.weights
         self.shared[:, 0] += mean
-        self.b, self.g = self.shared.copy(), np.zeros((design.mask.n_items, k))
+        (m, n), q = design.census.shape, design.z.shape[1]
+        self.b, self.g = self.shared.copy(), np.zeros((n, k))
         self.b[:, 0] += effects.item
-        self.c = np.zeros((design.mask.n_users, q))
-        self.c[:, 0] = effects.user
         # a fixed start that breaks the symmetry of the factors; while g is zero it says nothing
-        self.f = 0.3 * np.random.default_rng(0).normal(size=(design.mask.n_users, k))
-        self._factor_covariance: npt.NDArray[np.float32] | None = None
-        self._fitted: Floats | None = None
-        self.doubt = float(np.mean(effects.item_doubt[design.mask.items] + effects.user_doubt[design.mask.users]))
-        explained = float(self.fitted.var()) + self.doubt
-        self.residual = float(np.clip(variance - explained, _FIRST_RESIDUAL * variance, variance))
+        self.c, self.f = np.zeros((m, q)), 0.3 * np.random.default_rng(0).normal(size=(m, k))
+        self.c[:, 0] = effects.user
+        self.user_variance: npt.NDArray[np.float32] | None = None
+        self.items: Posterior | None = None
+        counts = design.item_counts @ effects.item_doubt + design.user_counts @ effects.user_doubt
+        self.doubt = float(counts) / max(design.census.n_ratings, 1)
+        _, spread, self.sample = moments_at_ratings(design.table, self.left, self.right, SAMPLE)
+        self.residual = float(np.clip(variance - spread - self.doubt, _FIRST_RESIDUAL * variance, variance))
 
-    def _share(self, k: int) -> Floats:
-        return np.full(k, FACTORS * self.variance / max(k, 1))
+    def _priors(self, effects: Effects, ridge: Floats) -> tuple[Prior, Prior]:
+        design, variance, k = self.design, self.variance, self.k
+        d, q = design.x.shape[1], design.z.shape[1]
+        factors = np.full(k, FACTORS * variance / max(k, 1))
+        item = np.diag(np.r_[effects.item_share, np.full(d - 1, SLOPES * variance / (d - 1)), factors])
+        user = np.diag(np.r_[effects.user_share, np.full(q - 1, SLOPES * variance / (q - 1)), np.ones(k)])
+        start_ridge = np.r_[ridge[0], effects.ridge[1:]]
+        user_groups = np.r_[0, np.ones(d - 1, dtype=np.int64)][:, None]
+        user_ridge = np.array([1e6, 1 / (COEFFICIENT[3] * variance)])
+        return (
+            Prior.of(design.z, design.weight_groups, start_ridge, ridge, item),
+            Prior.of(design.x, user_groups, user_ridge, user_ridge.copy(), user),
+        )
 
     @property
     def left(self) -> Floats:
@@ -72,56 +89,80 @@ class Slopes:
         return np.column_stack([self.b, self.design.z, self.g])
 
     @property
-    def fitted(self) -> Floats:
-        """eta at every rating."""
-        if self._fitted is None:
-            self._fitted = self.design.at_ratings(self.left, self.right)
-        return self._fitted
+    def sides(self) -> Sides:
+        """Both sides as a pass reads them."""
+        return Sides(self.design.x, self.c, self.f, self.user_variance, self.b, self.design.z, self.g, self.items)
 
-    def find_factors(self, symbols: Symbols, family: LevelFamily) -> None:
-        """Start the factors where the noisy ratings point: leading directions of what the means leave unexplained.
+    def find_factors(self, tables: Tables, family: LevelFamily) -> None:
+        """Start the factors where the noisy ratings point (`start.py`)."""
+        k = min(self.k, *self.design.census.shape)
+        if k:
+            self.f[:, :k] = leading_users(
+                self.design.table, self.left, self.right, Reader.of(tables, family), self.residual, k
+            )
 
-        The residuals, weighted and scaled by degree so that heavy rows do not drown the others, on the observed cells.
+    def sweep(
+        self,
+        tables: Tables,
+        family: LevelFamily,
+        messages: tuple[Message, Message],
+        *,
+        users: bool = True,
+    ) -> float:
+        """Users given items, unless `users` is off, then items given users; how far the users' update moved the means.
+
+        In residual deviations, root mean square.
         """
-        mask = self.design.mask
-        k = min(self.k, min(mask.shape))
-        if not k:
-            return
-        z, w = symbols.read(family, self.fitted, self.residual)
-        left, right = degree_scales(mask.user_counts), degree_scales(mask.item_counts)
-        values = w * (z - self.fitted) * np.repeat(left, mask.user_counts) * right[mask.items]
-        nothing = np.zeros((mask.n_users, 1)), np.zeros((mask.n_items, 1))
-        U, _, _ = truncated_svd(LowRankPlusSparse(*nothing, self.design.pattern, values), k, tol=1e-2)
-        size = np.sqrt(np.mean(U**2, axis=0))
-        self.f[:, :k] = np.clip(U / np.where(size > 0, size, 1.0), -3, 3)
+        evidence, tally = Evidence.none(self.user_prior), Tally.none()
+        sweep = self._pass(tables, family, messages[1], users=users)
+        n, d = self.design.census.n_items, self.item_prior.dimensions
+        sums = [np.zeros((n, packed_size(d))), np.zeros((n, d)), tally.sums, *evidence.sums]
+        rows = self.design.table.run(sweep, sums, reads=[CHOICE, SYMBOL]).rows
+        if users:
+            self._take_users(rows[0], rows[1], evidence)
+        self._solve_items(sums[0], sums[1], messages[0])
+        self.sample = rows[-1][:: max(1, len(rows[-1]) // SAMPLE)]
+        if tally.residual is not None:
+            self.residual = float(np.clip(tally.residual, _LEAST_RESIDUAL * self.variance, self.variance))
+        return tally.moved
 
-    def sweep(self, symbols: Symbols, family: LevelFamily, messages: tuple[Message, Message]) -> float:
-        """Items given users, then users given items; how far the means moved, in residual deviations."""
-        design, k, before = self.design, self.k, self.fitted
-        z, w = symbols.read(family, before, self.residual)
-        pattern = design.pattern
-        fixed = design.at_ratings(np.column_stack([design.x, self.c]), np.column_stack([self.shared, design.z]))
-        users = Partner(np.column_stack([design.x, self.f]), k, self._factor_covariance, design.z)
-        by_item = Entries(pattern.column_indptr, pattern.rows)
-        places = pattern.places
-        items = update_side(by_item, (z - fixed)[places], w[places], users, self.item_prior, messages[0])
-        d, q = design.x.shape[1], design.z.shape[1]
-        self.b, self.g = items.mean[:, :d] + self.shared, items.mean[:, d:]
-        partner = Partner(np.column_stack([design.z, self.g]), k, items.factor_covariance, design.x)
-        by_user = Entries(design.mask.indptr, design.mask.items)
-        rest = z - design.at_ratings(design.x, self.b)
-        answer = update_side(by_user, rest, w, partner, self.user_prior, messages[1])
-        self.c, self.f = answer.mean[:, :q], answer.mean[:, q:]
-        self._factor_covariance, self._fitted = answer.factor_covariance, None
-        doubt = design.at_ratings(answer.variance, partner.x**2)
-        doubt += design.at_ratings(np.column_stack([design.x, self.f]) ** 2, items.variance)
-        moved = float(np.sqrt(np.mean((self.fitted - before) ** 2) / self.residual))
-        self._learn_residual(symbols, family, doubt)
-        return moved
+    def finish(self, tables: Tables, family: LevelFamily, message: Message, released: str) -> None:
+        """Users once more given the items, and the best guess at every rating as the column `released`."""
+        evidence, nothing = Evidence.none(self.user_prior), np.zeros((0, 0))
+        last = self._pass(tables, family, message, released=released)
+        sums = [nothing, nothing, Tally.none().sums, *evidence.sums]
+        rows = self.design.table.run(last, sums, reads=[CHOICE, SYMBOL], writes=[released]).rows
+        self._take_users(rows[0], rows[1], evidence)
 
-    def _learn_residual(self, symbols: Symbols, family: LevelFamily, doubt: Floats) -> None:
-        """v from the scores: E[((z - m) w)^2] = w - w^2 doubt for a mean fitted to the same data."""
-        z, w = symbols.read(family, self.fitted, self.residual)
-        spare = np.maximum(w - w**2 * np.minimum(doubt, 0.9 / w), 1e-12)
-        ratio = float(np.sum(((z - self.fitted) * w) ** 2) / spare.sum())
-        self.residual = float(np.clip(self.residual * ratio, _LEAST_RESIDUAL * self.variance, self.variance))
+    def _pass(
+        self, tables: Tables, family: LevelFamily, message: Message, *, users: bool = True, released: str | None = None
+    ) -> Sweep:
+        reader = Reader.of(tables, family)
+        return Sweep(self.sides, reader, self.residual, self.shared, self.user_prior, message, self.k, users, released)
+
+    def release_means(self, released: str) -> None:
+        """The means themselves as the column `released`, where no rating was bought."""
+        left, right = self.left, self.right
+
+        def write(block: Block) -> Made:
+            return Made({released: at_ratings(block, left[block.users], right)})
+
+        self.design.table.run(write, writes=[released])
+
+    def _take_users(self, mean: Floats, variance: npt.NDArray[np.float32], evidence: Evidence) -> None:
+        q = self.design.z.shape[1]
+        self.c, self.f, self.user_variance = mean[:, :q], mean[:, q:], variance
+        self.user_prior.learn_weights(evidence)
+        self.user_prior.learn_covariance(evidence)
+
+    def _solve_items(self, a: Floats, h: Floats, message: Message) -> None:
+        """All items given the users: V first, then the rows, then L."""
+        rows = Rows(a, h, message.value, message.variance, self.design.z, self.design.census.item_counts > 0)
+        about = Evidence.none(self.item_prior)
+        add_evidence_about_weights(rows, self.item_prior, about)
+        self.item_prior.learn_weights(about)
+        evidence = Evidence.none(self.item_prior)
+        self.items = posterior(rows, self.item_prior, self.k, evidence, about_weights=False)
+        self.item_prior.learn_covariance(evidence)
+        d = self.design.x.shape[1]
+        self.b, self.g = self.items.mean[:, :d] + self.shared, self.items.mean[:, d:]

@@ -10,68 +10,90 @@ v the residual variance. A channel without noise has rho = 1: z is the rating it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from numba import prange
 
+from dpsr.engine import Block
 from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
 from dpsr.types.levels import GRID, LevelFamily
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.integer]
 
+CHOICE, SYMBOL = "choice", "symbol"
+"""The columns of a table that say through which channel a rating went, and what came out."""
+
 _LEAST = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Symbols:
-    """The channel and the symbol of every rating, and P[symbol | level] of every channel."""
+class Reader:
+    """Reads the symbols of a block at given means, for one family of levels.
 
-    choice: Ints
-    symbol: Ints
-    tables: tuple[Floats, ...]
+    `guesses` are r_s on the grid of means (channel, symbol, mean), `explained` is rho (channel, mean).
+    """
 
-    def read(self, family: LevelFamily, m: Floats, residual: float) -> tuple[Floats, Floats]:
-        """Pseudo-observations of the means and their weights."""
-        guesses, explained = self._guesses(family)
-        z, w = np.empty(len(m)), np.empty(len(m))
-        with threads_for(8 * len(m)):
-            _read(m, self.choice, self.symbol, guesses, explained, family.means[0], family.spacing, z, w)
-        return z, w / residual
+    guesses: Floats
+    explained: Floats
+    first: float
+    spacing: float
 
-    def expected(self, family: LevelFamily, m: Floats) -> Floats:
-        """E[y | symbol, m]: the best guess at each rating itself."""
-        guesses, _ = self._guesses(family)
-        g = family.nearest(m)
-        return guesses[self.choice, self.symbol, g]
-
-    def _guesses(self, family: LevelFamily) -> tuple[Floats, Floats]:
-        """r_s on the grid of means, (channel, symbol, mean), and rho, (channel, mean)."""
-        guesses = np.zeros((len(self.tables), max(table.shape[1] for table in self.tables), GRID))
-        explained = np.zeros((len(self.tables), GRID))
-        for c, table in enumerate(self.tables):
+    @classmethod
+    def of(cls, tables: Mapping[int, Floats], family: LevelFamily) -> Reader:
+        """From P[symbol | level] of every channel in use."""
+        n, most = max(tables) + 1, max(table.shape[1] for table in tables.values())
+        guesses, explained = np.zeros((n, most, GRID)), np.zeros((n, GRID))
+        for c, table in tables.items():
             chance = family.table @ table
             r = (family.table * family.y) @ table / np.maximum(chance, 1e-300)
             guesses[c, : table.shape[1]] = r.T
             explained[c] = (chance * (r - family.means[:, None]) ** 2).sum(axis=1) / family.variance
-        return guesses, np.clip(explained, _LEAST, 1.0)
+        return cls(guesses, np.clip(explained, _LEAST, 1.0), float(family.means[0]), family.spacing)
+
+    def read(self, block: Block, m: Floats, residual: float) -> tuple[Floats, Floats]:
+        """Pseudo-observations of the means and their weights."""
+        z, w = np.empty(len(m)), np.empty(len(m))
+        choice, symbol = block.columns[CHOICE], block.columns[SYMBOL]
+        with threads_for(8 * len(m)):
+            _read(m, choice, symbol, self.guesses, self.explained, self.first, self.spacing, 1 / residual, z, w)
+        return z, w
+
+    def expected(self, block: Block, m: Floats) -> Floats:
+        """E[y | symbol, m]: the best guess at each rating itself."""
+        r = np.empty(len(m))
+        with threads_for(8 * len(m)):
+            _expect(m, block.columns[CHOICE], block.columns[SYMBOL], self.guesses, self.first, self.spacing, r)
+        return r
 
 
 @fast_parallel_kernel
 def _read(
-    m: Floats, choice: Ints, symbol: Ints, guesses: Floats, explained: Floats, first: float, spacing: float, z: Floats,
-    w: Floats,
+    m: Floats, choice: Ints, symbol: Ints, guesses: Floats, explained: Floats, first: float, spacing: float,
+    precision: float, z: Floats, w: Floats,
 ) -> None:  # fmt: skip
     top = guesses.shape[2] - 2
     for e in prange(len(m)):
         x = (m[e] - first) / spacing
         g = min(max(int(np.floor(x)), 0), top)
         f = min(max(x - g, 0.0), 1.0)
-        c = choice[e]
+        c, s = choice[e], symbol[e]
         mean = first + (g + f) * spacing
-        r = guesses[c, symbol[e], g] * (1 - f) + guesses[c, symbol[e], g + 1] * f
+        r = guesses[c, s, g] * (1 - f) + guesses[c, s, g + 1] * f
         rho = explained[c, g] * (1 - f) + explained[c, g + 1] * f
         z[e] = mean + (r - mean) / rho
-        w[e] = rho
+        w[e] = rho * precision
+
+
+@fast_parallel_kernel
+def _expect(m: Floats, choice: Ints, symbol: Ints, guesses: Floats, first: float, spacing: float, r: Floats) -> None:
+    top = guesses.shape[2] - 2
+    for e in prange(len(m)):
+        x = (m[e] - first) / spacing
+        g = min(max(int(np.floor(x)), 0), top)
+        f = min(max(x - g, 0.0), 1.0)
+        c, s = choice[e], symbol[e]
+        r[e] = guesses[c, s, g] * (1 - f) + guesses[c, s, g + 1] * f

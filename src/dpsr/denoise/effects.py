@@ -56,7 +56,7 @@ class NoisySums:
 
 def learn_effects(design: Design, sums: NoisySums, ridge: Floats, variance: float) -> Effects:
     """Joint empirical-Bayes posterior of weights and effects."""
-    (m, n), t = design.mask.shape, EFFECT * variance
+    (m, n), t = design.census.shape, EFFECT * variance
     shape = design.z.shape[1], design.x.shape[1]
     start = Effects(np.zeros(shape), np.zeros(n), np.zeros(m), ridge, t, t, np.full(n, t), np.full(m, t))
     problem = _Problem(design, sums)
@@ -70,16 +70,18 @@ def own_messages(design: Design, sums: NoisySums, effects: Effects) -> tuple[Mes
     """What each row's own sum says about its effect, the weights and the partners at their joint posterior."""
     problem = _Problem(design, sums)
     item_rest, user_rest = problem.forward(replace(effects, item=effects.item * 0, user=effects.user * 0))
-    M, Mt = design.incidence, design.incidence_transposed
     g, h = sums.item_gain, sums.user_gain
+    around_items, around_users = design.incidence.both(
+        np.column_stack([effects.user, effects.user_doubt]), np.column_stack([effects.item, effects.item_doubt])
+    )
     items = _message(
-        sums.item_values - item_rest - g * (Mt @ effects.user),
-        sums.item_variance + g**2 * (Mt @ effects.user_doubt),
+        sums.item_values - item_rest - g * around_items[:, 0],
+        sums.item_variance + g**2 * around_items[:, 1],
         g * design.item_counts,
     )
     users = _message(
-        sums.user_values - user_rest - h * (M @ effects.item),
-        sums.user_variance + h**2 * (M @ effects.item_doubt),
+        sums.user_values - user_rest - h * around_users[:, 0],
+        sums.user_variance + h**2 * around_users[:, 1],
         h * design.user_counts,
     )
     return items, users
@@ -95,14 +97,15 @@ class _Problem:
 
     def __init__(self, design: Design, sums: NoisySums) -> None:
         self.design, self.sums = design, sums
-        self.M, self.Mt = design.incidence, design.incidence_transposed
-        self.x_sum, self.z_sum = self.Mt @ design.x, self.M @ design.z
+        self.mask = design.incidence
+        self.x_sum, self.z_sum = self.mask.both(design.x, design.z)
 
     def forward(self, e: Effects) -> tuple[Floats, Floats]:
         """H theta: the expected item sums and user sums."""
         d, s = self.design, self.sums
-        items = d.item_counts * e.item + self.Mt @ e.user + np.einsum("jd,jd->j", d.z @ e.weights, self.x_sum)
-        users = d.user_counts * e.user + self.M @ e.item + np.einsum("ud,ud->u", self.z_sum @ e.weights, d.x)
+        from_users, from_items = self.mask.both(e.user, e.item)
+        items = d.item_counts * e.item + from_users + np.einsum("jd,jd->j", d.z @ e.weights, self.x_sum)
+        users = d.user_counts * e.user + from_items + np.einsum("ud,ud->u", self.z_sum @ e.weights, d.x)
         return s.item_gain * items, s.user_gain * users
 
     def _forward(self, theta: Floats) -> tuple[Floats, Floats]:
@@ -113,12 +116,13 @@ class _Problem:
         """H' (items, users)."""
         d, a, b = self.design, self.sums.item_gain * items, self.sums.user_gain * users
         weights = d.z.T @ (self.x_sum * a[:, None]) + self.z_sum.T @ (d.x * b[:, None])
-        item = d.item_counts * a + self.Mt @ b
-        user = d.user_counts * b + self.M @ a
+        from_users, from_items = self.mask.both(b, a)
+        item = d.item_counts * a + from_users
+        user = d.user_counts * b + from_items
         return np.concatenate([weights.ravel(), item, user])
 
     def _parts(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        shape, n = (self.design.z.shape[1], self.design.x.shape[1]), self.design.mask.n_items
+        shape, n = (self.design.z.shape[1], self.design.x.shape[1]), self.design.census.n_items
         q = shape[0] * shape[1]
         return theta[:q].reshape(shape), theta[q : q + n], theta[q + n :]
 
@@ -149,10 +153,12 @@ class _Problem:
         """Posterior variances of the effects: own sum with uncertain partners, and the partners' sums."""
         d, s = self.design, self.sums
         own_i, own_u = (s.item_gain * d.item_counts) ** 2, (s.user_gain * d.user_counts) ** 2
-        around_i = s.item_variance + s.item_gain**2 * (self.Mt @ e.user_doubt)
-        around_u = s.user_variance + s.user_gain**2 * (self.M @ e.item_doubt)
-        through_u = s.user_gain**2 * (self.Mt @ (1 / (around_u + own_u * e.user_doubt)))
-        through_i = s.item_gain**2 * (self.M @ (1 / (around_i + own_i * e.item_doubt)))
+        doubt_i, doubt_u = self.mask.both(e.user_doubt, e.item_doubt)
+        around_i = s.item_variance + s.item_gain**2 * doubt_i
+        around_u = s.user_variance + s.user_gain**2 * doubt_u
+        through_u, through_i = self.mask.both(
+            s.user_gain**2 / (around_u + own_u * e.user_doubt), s.item_gain**2 / (around_i + own_i * e.item_doubt)
+        )
         return (
             1 / (own_i / around_i + through_u + 1 / e.item_share),
             1 / (own_u / around_u + through_i + 1 / e.user_share),

@@ -18,12 +18,15 @@ sqrt((n_u + n) (c_j + c)) (U S V')_uj.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.linalg import LowRankPlusSparse, Pattern, truncated_svd
-from dpsr.types import Affinity, Mask
+from dpsr.engine import Table
+from dpsr.engine.products import Incidence
+from dpsr.linalg.gram import leading_right
+from dpsr.types import Affinity
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,15 +43,17 @@ class Embeddings:
     affinity: Affinity
 
 
-def mask_embeddings(mask: Mask, pattern: Pattern, rank: int) -> Embeddings:
+def mask_embeddings(table: Table, rank: int) -> Embeddings:
     """Embeddings with at most `rank` columns; none where the mask is too small to have any."""
-    rank = max(0, min(rank, min(mask.shape) - 2))
-    left, right = degree_scales(mask.user_counts), degree_scales(mask.item_counts)
-    values = np.repeat(left, mask.user_counts) * right[mask.items]
-    N = LowRankPlusSparse(np.zeros((mask.n_users, 1)), np.zeros((mask.n_items, 1)), pattern, values)
-    U, s, Vt = truncated_svd(N, rank + 1, tol=_TOLERANCE)
-    affinity = Affinity(users=U * s / left[:, None], items=Vt.T / right[:, None])
-    return Embeddings(U[:, 1:] * left[:, None], Vt[1:].T * right[:, None], affinity)
+    census, mask = table.census, Incidence(table)
+    rank = max(0, min(rank, min(census.shape) - 2))
+    left, right = degree_scales(census.user_counts), degree_scales(census.item_counts)
+    s, V = leading_right(partial(mask.gram, left, right), census.n_items, rank + 1, tol=_TOLERANCE)
+    _, met = mask.both(np.empty((census.n_users, 0)), right[:, None] * V)
+    US = left[:, None] * met
+    U = US / np.where(s > 1e-7 * s[0], s, np.inf)
+    affinity = Affinity(users=US / left[:, None], items=V / right[:, None])
+    return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], affinity)
 
 
 def degree_scales(counts: npt.NDArray[np.int64]) -> Floats:

@@ -10,18 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.design.embeddings import Embeddings
-from dpsr.types import Mask
+from dpsr.engine import Table
+from dpsr.engine.products import Incidence
 
 Floats = npt.NDArray[np.float64]
 
 _WINSOR = 3.0
 
 
-def public_features(mask: Mask, embeddings: Embeddings) -> tuple[Floats, Floats]:
+def public_features(table: Table, embeddings: Embeddings) -> tuple[Floats, Floats]:
     """x_u = [1, counts, embedding] for users and z_j alike for items."""
-    n_u, c_j = mask.user_counts.astype(np.float64), mask.item_counts.astype(np.float64)
-    x = _side(n_u, _mean_by(mask.users, np.log1p(c_j)[mask.items], n_u), embeddings.users)
-    z = _side(c_j, _mean_by(mask.items, np.log1p(n_u)[mask.users], c_j), embeddings.items)
+    n_u, c_j = table.census.user_counts.astype(np.float64), table.census.item_counts.astype(np.float64)
+    active, popular = Incidence(table).both(np.log1p(n_u), np.log1p(c_j))
+    x = _side(n_u, popular / np.maximum(n_u, 1), embeddings.users)
+    z = _side(c_j, active / np.maximum(c_j, 1), embeddings.items)
     return x, z
 
 
@@ -47,7 +49,3 @@ def _side(counts: Floats, partners: Floats, embedding: Floats) -> Floats:
     if cold.any() and not cold.all():
         features[cold] = features[counts == counts[~cold].min()].mean(axis=0)
     return features
-
-
-def _mean_by(codes: npt.NDArray[np.int32], values: Floats, counts: Floats) -> Floats:
-    return np.bincount(codes, values, len(counts)) / np.maximum(counts, 1)

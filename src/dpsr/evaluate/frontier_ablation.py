@@ -27,11 +27,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.complete.slopes import Slopes
-from dpsr.complete.symbols import Symbols
+from dpsr.complete.slopes import Slopes, Tables
+from dpsr.complete.symbols import CHOICE, SYMBOL
 from dpsr.data import Ratings
 from dpsr.denoise.effects import NoisySums
 from dpsr.denoise.usage import Usage
+from dpsr.engine import Made
 from dpsr.errors import ParameterError
 from dpsr.evaluate.experiment import Progress
 from dpsr.evaluate.frontier_methods import noise_seed
@@ -40,9 +41,9 @@ from dpsr.evaluate.frontier_store import Store, file_digest
 from dpsr.evaluate.metrics import rmse
 from dpsr.evaluate.tables import Cell, Table
 from dpsr.pipeline import DPSR, default
-from dpsr.privacy import Group, Vault, optimal_channel
+from dpsr.privacy import Vault, optimal_channel
 from dpsr.privacy.budget import Split, split
-from dpsr.types import Mask, Scale
+from dpsr.types import Census, Scale
 from dpsr.types.levels import LevelFamily
 
 Floats = npt.NDArray[np.float64]
@@ -54,11 +55,8 @@ _UNKNOWN = 1e12
 
 def whole_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Split) -> NoisySums:
     """Question 2 without a window: clipping at the ends of the scale cuts nothing and costs its whole width."""
-    mask, half, w = vault.mask, vault.scale.width / 2, shares.item_weight
-    weights = np.full(mask.n_ratings, w)
-    groups = (Group(mask.items, weights, mask.n_items), Group(mask.users, 1 - weights, mask.n_users))
-    centre = np.full(mask.n_ratings, vault.scale.midpoint)
-    items, users = vault.window_sums(centre, half, groups, epsilon=min(shares.sums, vault.left))
+    half, w, spend = vault.scale.width / 2, shares.item_weight, min(shares.sums, vault.left)
+    items, users = vault.window_sums(vault.scale.midpoint, half, item_weight=w, epsilon=spend)
     noise = items.noise_variance / half**2
     return NoisySums(
         item_values=items.values / half - w * usage.mean * design.item_counts,
@@ -76,12 +74,13 @@ def no_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Split) -
     return NoisySums(items, items + _UNKNOWN, 0.5, users, users + _UNKNOWN, 0.5)
 
 
-def one_channel(vault: Vault, prior: LevelFamily, means: Floats) -> Symbols:
+def one_channel(vault: Vault, prior: LevelFamily, state: Slopes) -> dict[int, Floats]:
     """Question 3 through one channel, tuned to the average of the ratings' distributions."""
-    points = np.bincount(prior.nearest(means), minlength=len(prior.means))
+    points = np.bincount(prior.nearest(state.sample), minlength=len(prior.means))
     channel = optimal_channel(vault.scale, vault.left, points @ prior.table / points.sum())
-    choice = np.zeros(len(means), dtype=np.int64)
-    return Symbols(choice, vault.symbols([channel], choice), (channel.probabilities,))
+    vault.table.run(lambda block: Made({CHOICE: np.zeros(len(block.items), dtype=np.uint8)}), writes=[CHOICE])
+    vault.symbols({0: channel}, choice=CHOICE, symbol=SYMBOL)
+    return {0: channel.probabilities}
 
 
 def plain_scales(counts: npt.NDArray[np.int64]) -> Floats:
@@ -92,7 +91,7 @@ def plain_scales(counts: npt.NDArray[np.int64]) -> Floats:
 class SlopesAlone(Slopes):
     """Stage 3 with no factor to start."""
 
-    def find_factors(self, symbols: Symbols, family: LevelFamily) -> None:
+    def find_factors(self, tables: Tables, family: LevelFamily) -> None:
         """There are none."""
 
 
@@ -101,12 +100,12 @@ def _counts_only() -> SimpleNamespace:
     return SimpleNamespace(of=lambda mask: real.of(mask, rank=0))
 
 
-def _all_for_sums(mask: Mask, scale: Scale, epsilon: float) -> Split:
+def _all_for_sums(mask: Census, scale: Scale, epsilon: float) -> Split:
     shares = split(mask, scale, epsilon)
     return replace(shares, sums=shares.sums + shares.ratings, ratings=0.0)
 
 
-def _all_for_ratings(mask: Mask, scale: Scale, epsilon: float) -> Split:
+def _all_for_ratings(mask: Census, scale: Scale, epsilon: float) -> Split:
     shares = split(mask, scale, epsilon)
     return replace(shares, sums=0.0, ratings=shares.sums + shares.ratings)
 

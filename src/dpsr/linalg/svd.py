@@ -82,11 +82,11 @@ def _leading(operator: Operator, d: int, start: Floats | None, tol: float) -> tu
     if min(m, n) <= (_BLOCKS_HELD + 1) * width:  # a basis would span the space: the thin matrix itself is no larger
         return _direct(operator, d)
     rng = np.random.default_rng(_SEED)
-    basis = _Basis(operator, _first_block(n, width, start, rng), _BLOCKS_HELD * width, rng)
+    basis = _Basis(operator, first_block(n, width, start, rng), _BLOCKS_HELD * width, rng)
     while True:
         basis.fill()
         P, theta, Qt, residuals = basis.triplets()
-        if basis.products >= MAX_BLOCKS or _settled(theta, residuals, d, tol):
+        if basis.products >= MAX_BLOCKS or settled(theta, residuals, d, tol):
             break
         basis.restart(P, theta, Qt, keep=_BLOCKS_KEPT * width)
     return basis.left @ P[:, :d], theta[:d], Qt[:d] @ basis.right.T
@@ -100,7 +100,8 @@ def _direct(operator: Operator, d: int) -> tuple[Floats, Floats, Floats]:
     return U[:, :d], s[:d], Vt[:d]
 
 
-def _first_block(n: int, width: int, start: Floats | None, rng: np.random.Generator) -> Floats:
+def first_block(n: int, width: int, start: Floats | None, rng: np.random.Generator) -> Floats:
+    """Random orthonormal columns, the first of them near a guess if there is one."""
     X = rng.standard_normal((n, width)) / np.sqrt(n)
     if start is not None:
         guess = start[:, :width]
@@ -108,7 +109,7 @@ def _first_block(n: int, width: int, start: Floats | None, rng: np.random.Genera
     return _qr(X)[0]
 
 
-def _settled(theta: Floats, residuals: Floats, d: int, tol: float) -> bool:
+def settled(theta: Floats, residuals: Floats, d: int, tol: float) -> bool:
     """Whether the rank-d cut is as accurate as asked; see the head of this module."""
     if len(theta) <= d:
         return False
@@ -149,12 +150,12 @@ class _Basis:
         """One block further: X joins V, its image joins U, and the rest of A' U becomes the next X."""
         k, b = self._k, self._X.shape[1]
         self._V[:, k : k + b] = self._X
-        Y, H, R = _orthonormal(self._operator.times(self._X), self.left, self._rng)
+        Y, H, R = orthonormal(self._operator.times(self._X), self.left, self._rng)
         self._U[:, k : k + b] = Y
         self._B[:k, k : k + b], self._B[k : k + b, k : k + b] = H, R
         self._k = k + b
         self.products += 1
-        self._X, _, self._S = _orthonormal(self._operator.transposed_times(Y), self.right, self._rng)
+        self._X, _, self._S = orthonormal(self._operator.transposed_times(Y), self.right, self._rng)
 
     def triplets(self) -> tuple[Floats, Floats, Floats, Floats]:
         """The SVD of B and the residual of each triplet."""
@@ -171,7 +172,7 @@ class _Basis:
         self._k = keep
 
 
-def _orthonormal(Y: Floats, basis: Floats, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+def orthonormal(Y: Floats, basis: Floats, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
     """Y = basis H + Q R with Q orthonormal and orthogonal to the basis.
 
     A column of Y inside the span of what came before leaves only rounding behind. It gets a random direction in Q and

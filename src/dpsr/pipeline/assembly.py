@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.complete.slopes import Slopes
-from dpsr.types import Mask, Model, Scale
+from dpsr.types import Census, Mask, Model, Scale
 
 Floats = npt.NDArray[np.float64]
 
 
-def assemble(mask: Mask, scale: Scale, state: Slopes) -> Model:
+def assemble(mask: Mask | Census, scale: Scale, state: Slopes) -> Model:
     """prediction = midpoint + half-width * left . right, as two thin factors; strangers get averages over ratings."""
     half = scale.width / 2
     left = np.column_stack([state.left, np.ones(mask.n_users)])

@@ -10,32 +10,37 @@ Each question depends on the public mask and on earlier answers alone, so their 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsr.complete.slopes import N_FACTORS, Slopes
-from dpsr.complete.symbols import Symbols
+from dpsr.complete.symbols import CHOICE, SYMBOL
 from dpsr.denoise.effects import NoisySums, learn_effects, own_messages
 from dpsr.denoise.usage import Usage, level_bins, scale_usage
 from dpsr.denoise.window import choose_window, window_moments
 from dpsr.design import Design
 from dpsr.design.priors import EFFECT, ridge
+from dpsr.engine import Block, Made, MemoryTable, Table
+from dpsr.engine.products import at_ratings
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.pipeline.assembly import assemble
 from dpsr.pipeline.estimator import PrivateRecommender
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.progress import announce
-from dpsr.privacy import Group, Vault, optimal_channel
+from dpsr.privacy import Vault, optimal_channel
 from dpsr.privacy.budget import Components, Forecast, Split, forecast, split
 from dpsr.release import Release
-from dpsr.types import Mask, Scale
+from dpsr.types import Census, Mask, Model, Scale
 from dpsr.types.effects import Message
 from dpsr.types.levels import GRID, LevelFamily, tabulate, with_variance
 from dpsr.types.raw import RawRatings
 
 Floats = npt.NDArray[np.float64]
+
+RELEASED = "released"
+"""The column of private ratings that the pipeline ends with."""
 
 _SWEEPS, _SETTLED = 8, 0.005
 _CHANNEL_EVERY = 3
@@ -70,14 +75,21 @@ class DPSR(PrivateRecommender):
 
     def fit(self, ratings: RawRatings) -> Self:
         """Ask, infer, release. Only the vault sees values."""
-        with one_blas_thread():
-            self.release_ = self._fit(Vault(ratings, self.epsilon, delta=self.delta, noise=self._noise()))
+        vault = Vault(ratings, self.epsilon, delta=self.delta, noise=self._noise())
+        model = self.learn(vault, ratings.mask)
+        released = cast(MemoryTable, vault.table)[RELEASED]
+        self.release_ = Release(model, released, vault.certificate(), "default", self._public_settings())
         return self
 
-    def _fit(self, vault: Vault) -> Release:
+    def learn(self, vault: Vault, mask: Mask | Census) -> Model:
+        """The whole pipeline on a vault, wherever its table is kept; the private ratings become a column of it."""
+        with one_blas_thread():
+            return self._learn(vault, mask)
+
+    def _learn(self, vault: Vault, mask: Mask | Census) -> Model:
         announce("Reading the public mask")
-        self.split_ = shares = split(vault.mask, vault.scale, self.epsilon)
-        design = Design.of(vault.mask)
+        self.split_ = shares = split(vault.census, vault.scale, self.epsilon)
+        design = Design.of(vault.table)
         y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)
         announce("Asking how the scale is used")
         usage = ask_usage(vault, y, shares.histogram)
@@ -87,38 +99,34 @@ class DPSR(PrivateRecommender):
         effects = learn_effects(design, sums, prior, usage.variance)
         k = N_FACTORS if shares.ratings else 0
         state = Slopes(design, effects, prior, mean=usage.mean, variance=usage.variance, k=k)
-        table = state.fitted
         if shares.ratings:
             announce("Drawing noise for every rating")
-            symbols = ask_ratings(vault, _family(usage, y, state.residual + state.doubt, table), table)
+            tables = ask_ratings(vault, _family(usage, y, state.residual + state.doubt, state.sample), state)
             announce("Learning tastes from the noisy ratings")
-            learn_slopes(state, symbols, usage, y, own_messages(design, sums, effects))
-            table = symbols.expected(_family(usage, y, state.residual, state.fitted), state.fitted)
-        model = assemble(vault.mask, vault.scale, state)
-        released = vault.scale.clip(vault.scale.midpoint + vault.scale.width / 2 * table)
-        return Release(model, released, vault.certificate(), "default", self._public_settings())
+            learn_slopes(state, tables, usage, y, own_messages(design, sums, effects))
+        else:
+            state.release_means(RELEASED)
+        to_rating_points(vault.table, vault.scale)
+        return assemble(mask, vault.scale, state)
 
 
 def ask_usage(vault: Vault, y: Floats, epsilon: float) -> Usage:
     """Question 1: how the scale is used."""
-    bins = level_bins(len(y), vault.mask.n_ratings, epsilon)
+    bins = level_bins(len(y), vault.census.n_ratings, epsilon)
     counts = vault.histogram(bins, epsilon=epsilon)
-    return scale_usage(y, bins, counts.values, counts.noise_variance, vault.mask.n_ratings)
+    return scale_usage(y, bins, counts.values, counts.noise_variance, vault.census.n_ratings)
 
 
 def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Split) -> NoisySums:
     """Question 2: sums over items and users of ratings clipped to a window around the private mean."""
-    mask, half = vault.mask, vault.scale.width / 2
+    half, w = vault.scale.width / 2, shares.item_weight
     family = tabulate(y, usage.log_base, 0.0)
     point = int(family.nearest(np.array([usage.mean]))[0])
     counts = 0.5 * np.concatenate([design.item_counts, design.user_counts])
     width = choose_window(family, point, shares.sums, counts, EFFECT * usage.variance)
-    centre = np.full(mask.n_ratings, vault.scale.midpoint + half * family.means[point])
-    w = shares.item_weight
-    weights = np.full(mask.n_ratings, w)
-    groups = (Group(mask.items, weights, mask.n_items), Group(mask.users, 1 - weights, mask.n_users))
+    centre = vault.scale.midpoint + half * family.means[point]
     spend = min(shares.sums, vault.left)  # shares are floats; the vault counts exactly
-    items, users = vault.window_sums(centre, half * width, groups, epsilon=spend)
+    items, users = vault.window_sums(centre, half * width, item_weight=w, epsilon=spend)
     offset, slope, spread = window_moments(family, point, width)
     level = offset + slope * (usage.mean - family.means[point])  # what a rating at the mean adds to its sums
     noise = items.noise_variance / half**2
@@ -132,26 +140,50 @@ def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Spli
     )
 
 
-def ask_ratings(vault: Vault, prior: LevelFamily, means: Floats) -> Symbols:
-    """Question 3: every rating once, through the channel tuned to its own already-private prediction."""
+def ask_ratings(vault: Vault, prior: LevelFamily, state: Slopes) -> dict[int, Floats]:
+    """Question 3: every rating once, through the channel tuned to its own already-private prediction.
+
+    What the channels are: P[symbol | level], by the number that the column `choice` holds.
+    """
     centres = np.arange(1, GRID, _CHANNEL_EVERY)
-    nearest = np.clip(np.rint((prior.nearest(means) - 1) / _CHANNEL_EVERY), 0, len(centres) - 1).astype(np.int64)
-    used, choice = np.unique(nearest, return_inverse=True)
-    channels = [optimal_channel(vault.scale, vault.left, prior.table[centres[i]]) for i in used]
-    return Symbols(choice, vault.symbols(channels, choice), tuple(channel.probabilities for channel in channels))
+    left, right = state.left, state.right
+
+    def choose(block: Block, used: npt.NDArray[np.int64]) -> Made:
+        nearest = prior.nearest(at_ratings(block, left[block.users], right))
+        choice = np.clip(np.rint((nearest - 1) / _CHANNEL_EVERY), 0, len(centres) - 1).astype(np.uint8)
+        used += np.bincount(choice, minlength=len(used))
+        return Made({CHOICE: choice})
+
+    used = vault.table.run(choose, [np.zeros(len(centres), dtype=np.int64)], writes=[CHOICE]).sums[0]
+    channels = {int(c): optimal_channel(vault.scale, vault.left, prior.table[centres[c]]) for c in np.flatnonzero(used)}
+    vault.symbols(channels, choice=CHOICE, symbol=SYMBOL)
+    return {c: channel.probabilities for c, channel in channels.items()}
 
 
 def _family(usage: Usage, y: Floats, variance: float, means: Floats) -> LevelFamily:
     """Ratings around their means with the given average variance."""
-    return with_variance(y, usage.log_base, variance, means[:: max(1, len(means) // 500)])
+    return with_variance(y, usage.log_base, variance, means)
 
 
-def learn_slopes(state: Slopes, symbols: Symbols, usage: Usage, y: Floats, messages: tuple[Message, Message]) -> None:
+def learn_slopes(
+    state: Slopes, tables: dict[int, Floats], usage: Usage, y: Floats, messages: tuple[Message, Message]
+) -> None:
     """Sweep until the means settle; the spread of ratings around them is learned on the way."""
-    for sweep in range(_SWEEPS):
+    family = _family(usage, y, state.residual, state.sample)
+    state.find_factors(tables, family)
+    state.sweep(tables, family, messages, users=False)
+    for sweep in range(1, _SWEEPS):
         if sweep % 2 == 0:
-            family = _family(usage, y, state.residual, state.fitted)
-        if sweep == 0:
-            state.find_factors(symbols, family)
-        if state.sweep(symbols, family, messages) < _SETTLED:
+            family = _family(usage, y, state.residual, state.sample)
+        if state.sweep(tables, family, messages) < _SETTLED:
             break
+    state.finish(tables, _family(usage, y, state.residual, state.sample), messages[1], RELEASED)
+
+
+def to_rating_points(table: Table, scale: Scale) -> None:
+    """The released column, from half-widths around the midpoint to ratings inside the scale."""
+
+    def convert(block: Block) -> Made:
+        return Made({RELEASED: scale.clip(scale.midpoint + scale.width / 2 * block.columns[RELEASED])})
+
+    table.run(convert, reads=[RELEASED], writes=[RELEASED])

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from dpsr.privacy import NoiseSource
 from dpsr.release import Recommendations, Release
 from dpsr.types import Certificate, Model
-from dpsr.types.mask import Ids
+from dpsr.types.ids import Ids
 
 
 class PrivateRecommender(BaseEstimator):  # type: ignore[misc]

@@ -20,6 +20,7 @@ import numpy as np
 from dpsr.denoise.effects import learn_effects
 from dpsr.design import Design
 from dpsr.design.priors import ridge
+from dpsr.engine.products import moments_at_ratings
 from dpsr.errors import ParameterError
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.pipeline.default import ask_sums, ask_usage
@@ -88,18 +89,18 @@ def measure_components(
 ) -> tuple[Components, float, Certificate]:
     """Variance components and spread for a stated budget, with the receipt."""
     vault = Vault(ratings, epsilon, noise=noise or NoiseSource.system())
-    weight = split(vault.mask, vault.scale, epsilon).item_weight
+    weight = split(vault.census, vault.scale, epsilon).item_weight
     shares = Split(0.25 * epsilon, 0.75 * epsilon, 0.0, weight)
     y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)
     with one_blas_thread():
-        design = Design.of(vault.mask)
+        design = Design.of(vault.table)
         usage = ask_usage(vault, y, shares.histogram)
         sums = ask_sums(vault, design, usage, y, shares)
         effects = learn_effects(design, sums, ridge(usage.variance, usage.mean_variance), usage.variance)
-        weights = design.at_ratings(design.x, design.z @ effects.weights)
+        _, explained, _ = moments_at_ratings(design.table, design.x, design.z @ effects.weights, 1)
     item, user, features = (
         float(np.clip(value / usage.variance, 0.01, 0.4))
-        for value in (effects.item_share, effects.user_share, weights.var())
+        for value in (effects.item_share, effects.user_share, explained)
     )
     typical = Components()
     rest = max(1 - item - user - features, 0.05)

@@ -12,12 +12,11 @@ from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.optimal import optimal_channel
 from dpsr.privacy.privatise import declared_private, privatise
 from dpsr.privacy.published import AsPublished
-from dpsr.privacy.vault import Group, Noisy, Vault
+from dpsr.privacy.vault import Noisy, Vault
 
 __all__ = [
     "AsPublished",
     "Channel",
-    "Group",
     "NoiseSource",
     "Noisy",
     "Vault",

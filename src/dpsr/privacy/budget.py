@@ -25,7 +25,7 @@ import numpy.typing as npt
 from dpsr.errors import PrivacyError
 from dpsr.privacy.mechanisms import check_epsilon
 from dpsr.privacy.optimal import optimal_channel
-from dpsr.types import Mask, Scale
+from dpsr.types import Census, Mask, Scale
 
 Floats = npt.NDArray[np.float64]
 
@@ -85,7 +85,7 @@ class Forecast:
         return float(np.sqrt(self.unknowable + self.learning + self.noise))
 
 
-def split(mask: Mask, scale: Scale, epsilon: float, components: Components | None = None) -> Split:
+def split(mask: Mask | Census, scale: Scale, epsilon: float, components: Components | None = None) -> Split:
     """The rule: the histogram first, then the shares and the weight with the least predicted error.
 
     The histogram must place the mean within about a hundredth of a deviation: 400 / N, at least 2 % of epsilon (or of
@@ -103,7 +103,7 @@ def split(mask: Mask, scale: Scale, epsilon: float, components: Components | Non
     return Split(histogram, chosen[0], max(nextafter(rest - chosen[0], -1.0), 0.0), chosen[1])
 
 
-def forecast(mask: Mask, scale: Scale, epsilon: float, components: Components | None = None) -> Forecast:
+def forecast(mask: Mask | Census, scale: Scale, epsilon: float, components: Components | None = None) -> Forecast:
     """What to expect at `epsilon`: what cannot be known, what too few ratings cost, and what privacy costs."""
     parts = components or Components()
     shares = split(mask, scale, epsilon, parts)
@@ -132,7 +132,7 @@ def _explained(scale: Scale, epsilon: float) -> float:
     return float(1 - optimal_channel(scale, epsilon, prior).expected_error(prior, guess="posterior") ** 2 / variance)
 
 
-def _error(mask: Mask, sums: float, rho: float, item_weight: float, parts: Components) -> float:
+def _error(mask: Mask | Census, sums: float, rho: float, item_weight: float, parts: Components) -> float:
     v, error, features = parts.residual, parts.residual, 0.0
     sides = (
         (mask.item_counts, item_weight, parts.item, parts.item_slopes),

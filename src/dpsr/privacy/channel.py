@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpsr.errors import PrivacyError
 from dpsr.privacy.exact import delta_of, epsilon_of
-from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.noise import NoiseSource, NoiseStream
 from dpsr.privacy.sampler import BITS, Sampler, to_weights
 from dpsr.types import Scale
 
@@ -97,7 +97,11 @@ class Channel:
 
     def sample(self, levels: npt.NDArray[np.uint16], noise: NoiseSource) -> npt.NDArray[np.uint16]:
         """One symbol per level, exactly as the integer table says."""
-        return self._sampler.draw(levels, noise)
+        return self.draw(levels, noise.stream())
+
+    def draw(self, levels: npt.NDArray[np.uint16], stream: NoiseStream, start: int = 0) -> npt.NDArray[np.uint16]:
+        """The same for ratings that stand from place `start` on in a stream."""
+        return self._sampler.draw(levels, stream, start)
 
     @cached_property
     def _sampler(self) -> Sampler:

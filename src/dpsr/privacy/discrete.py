@@ -39,12 +39,14 @@ def laplace_scale(sensitivity: int, epsilon: float) -> Fraction:
 
 def discrete_laplace(scale: Fraction, n: int, noise: NoiseSource) -> npt.NDArray[np.int64]:
     """n independent draws."""
+    stream, read = noise.stream(), 0
     result = np.empty(n, dtype=np.int64)
     words = np.empty(0, dtype=np.uint64)
     done = 0
     while done < n:
         want = min(_CHUNK, n - done)
-        words = np.concatenate([words, noise.words(_WORDS_PER_DRAW * want)])
+        words = np.concatenate([words, stream.words(_WORDS_PER_DRAW * want, read)])
+        read += _WORDS_PER_DRAW * want
         made, used = _fill(result[done : done + want], words, scale.numerator, scale.denominator)
         done, words = done + made, words[used:]
     return result

@@ -1,52 +1,82 @@
-"""Where randomness comes from.
+"""Where randomness comes from: a stream cipher keyed once, read by position.
 
-`NoiseSource.system()` reads the operating system's cryptographic generator. `NoiseSource.seeded(seed)` exists for
-experiments: whoever has the seed can subtract the noise, so everything it touches is marked not private.
+AES-256 in counter mode turns a key into a stream of bits that nobody without the key can tell from coin flips. The key
+comes from the operating system's generator, lives in memory only, and is never written or shown. Because any place of
+the stream can be read directly, the noise of rating i is a function of (key, question, i): a task that is retried, a
+different number of threads or another partition of the work draws the same symbols, so that every rating is answered
+exactly once.
+
+`NoiseSource.seeded(seed)` makes its key from a seed, for experiments: whoever has the seed can subtract the noise, so
+everything it touches is marked not private.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+_CIPHER_BLOCK = 16
+_KEY = 32
+_STREAMS = 1 << 63
 
 
 @dataclass(frozen=True)
-class NoiseSource:
-    """A stream of uniform random bits and whether it can keep a secret."""
+class NoiseStream:
+    """One stream of uniform bits under a key; any place can be read, and reads the same every time."""
 
-    _generator: np.random.Generator | None = None
+    _key: bytes
+    _number: int
+
+    def half_words(self, n: int, start: int = 0) -> npt.NDArray[np.uint16]:
+        """n uniform 16-bit integers, from place `start` on."""
+        return np.frombuffer(self._bytes(2 * start, 2 * n), dtype=np.uint16)
+
+    def words(self, n: int, start: int = 0) -> npt.NDArray[np.uint64]:
+        """n uniform 64-bit integers, from place `start` on."""
+        return np.frombuffer(self._bytes(8 * start, 8 * n), dtype=np.uint64)
+
+    def fork(self) -> NoiseStream:
+        """A second stream that belongs to this one."""
+        return NoiseStream(self._key, self._number + _STREAMS)
+
+    def _bytes(self, start: int, n: int) -> bytes:
+        block, skip = divmod(start, _CIPHER_BLOCK)
+        counter = self._number.to_bytes(8, "big") + block.to_bytes(8, "big")
+        encryptor = Cipher(algorithms.AES(self._key), modes.CTR(counter)).encryptor()
+        return encryptor.update(bytes(skip + n))[skip:]
+
+    def __repr__(self) -> str:  # a key is never shown
+        return "NoiseStream"
+
+
+@dataclass(eq=False)
+class NoiseSource:
+    """A key, and whether it is secret. Every question to the ratings reads a stream of its own."""
+
+    private: bool
+    _key: bytes = field(repr=False)
+    _asked: int = field(default=0, repr=False)
 
     @classmethod
     def system(cls) -> NoiseSource:
-        """The operating system's cryptographically secure generator."""
-        return cls()
+        """A fresh key from the operating system's cryptographically secure generator."""
+        return cls(True, os.urandom(_KEY))
 
     @classmethod
     def seeded(cls, seed: int) -> NoiseSource:
-        """A reproducible stream for experiments. NOT PRIVATE."""
-        return cls(np.random.Generator(np.random.PCG64(seed)))
-
-    @property
-    def private(self) -> bool:
-        return self._generator is None
+        """A reproducible key for experiments. NOT PRIVATE."""
+        return cls(False, hashlib.sha256(f"dpsr experiment {int(seed)}".encode()).digest())
 
     @property
     def kind(self) -> str:
         return "system" if self.private else "seeded"
 
-    def half_words(self, n: int) -> npt.NDArray[np.uint16]:
-        """n uniform 16-bit integers."""
-        return np.frombuffer(self._bytes(2 * n), dtype=np.uint16)
-
-    def words(self, n: int) -> npt.NDArray[np.uint64]:
-        """n uniform 64-bit integers."""
-        return np.frombuffer(self._bytes(8 * n), dtype=np.uint64)
-
-    def _bytes(self, n: int) -> bytes:
-        return os.urandom(n) if self._generator is None else self._generator.bytes(n)
-
-    def __repr__(self) -> str:  # a seed is never shown
-        return f"NoiseSource({self.kind})"
+    def stream(self) -> NoiseStream:
+        """The next stream; no two questions share one."""
+        self._asked += 1
+        return NoiseStream(self._key, self._asked)

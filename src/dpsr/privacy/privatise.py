@@ -19,7 +19,7 @@ from dpsr.privacy.channel import Channel
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.published import AsPublished
 from dpsr.privacy.sampler import BITS
-from dpsr.types import Certificate, Mask, Part, PrivateRatings, Scale
+from dpsr.types import Census, Certificate, Mask, Part, PrivateRatings, Scale
 from dpsr.types.certificate import Table
 from dpsr.types.raw import RawRatings
 
@@ -52,19 +52,19 @@ def privatise(
     )
 
 
-def public_facts(mask: Mask, scale: Scale) -> dict[str, Any]:
+def public_facts(census: Census, scale: Scale) -> dict[str, Any]:
     """What the promise does not protect, with the numbers a reader needs to judge it."""
-    counts = mask.user_counts
+    counts = census.user_counts
     return {
         "facts": "user ids, item ids, who rated what, how many ratings each has, timestamps, the scale",
         "scale": str(scale),
         "levels": scale.n_levels,
-        "n_users": mask.n_users,
-        "n_items": mask.n_items,
-        "n_ratings": mask.n_ratings,
+        "n_users": census.n_users,
+        "n_items": census.n_items,
+        "n_ratings": census.n_ratings,
         "median_ratings_per_user": float(np.median(counts)),
         "max_ratings_per_user": int(counts.max()),
-        "has_timestamps": mask.timestamps is not None,
+        "has_timestamps": census.timed,
     }
 
 
@@ -120,7 +120,7 @@ def _certificate(
     return Certificate(
         nominal=nominal,
         parts=(part,),
-        public=public_facts(mask, mechanism.scale),
+        public=public_facts(mask.census, mechanism.scale),
         randomness=noise.kind,
         private=not reasons,
         reasons=reasons,
@@ -134,7 +134,7 @@ def declared_private(ratings: RawRatings) -> PrivateRatings:
     certificate = Certificate(
         nominal=None,
         parts=(part,),
-        public=public_facts(ratings.mask, ratings.scale),
+        public=public_facts(ratings.mask.census, ratings.scale),
         randomness="declared",
         private=False,
         reasons=("no noise was drawn here: whoever passed these ratings declared them private already",),

@@ -3,7 +3,8 @@
     P[symbol y | row r] = weights[r, y] / 2**BITS,   exactly
 
 One random integer is compared with cumulative integers: no floating point touches the secret. The first 16 random bits
-decide nearly every draw through a guide table; only where a symbol ends inside their bucket are the other 46 drawn.
+decide nearly every draw through a guide table; only where a symbol ends inside their bucket are the other 46 read. Both
+are read at the draw's own place in a stream, so that a draw repeated is the same draw.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.errors import PrivacyError
-from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.noise import NoiseStream
 
 BITS = 62
 """Row total 2**62: fits a signed 64-bit word, and cells down to 1e-18 keep an integer weight."""
 
 _TAIL_BITS = BITS - 16
 _UNDECIDED = 0xFFFF
+_PIECE = 1 << 16
+"""Draws whose random bits are held at a time."""
+
 _GUIDE_BYTES = 1 << 22
 """The guide table stays within the processor's cache: the more rows, the fewer leading bits it looks at."""
 
@@ -34,15 +38,23 @@ class Sampler:
             raise PrivacyError(f"every row of a table must sum to 2**{BITS}, over fewer than {_UNDECIDED} symbols")
         self.weights = weights
 
-    def draw(self, rows: npt.NDArray[np.integer], noise: NoiseSource) -> npt.NDArray[np.uint16]:
-        """One symbol per row index."""
-        guide, shift = self._guide
-        heads = noise.half_words(len(rows))
-        symbols, undecided = _draw_heads(rows, heads, guide, shift)
-        if len(undecided):
-            tails = noise.words(len(undecided)) >> np.uint64(64 - _TAIL_BITS)
-            _draw_tails(rows, heads, tails, undecided, self._cumulative, symbols)
+    def draw(self, rows: npt.NDArray[np.integer], stream: NoiseStream, start: int = 0) -> npt.NDArray[np.uint16]:
+        """One symbol per row index; the first stands at place `start` of the stream."""
+        symbols = np.empty(len(rows), dtype=np.uint16)
+        for at in range(0, len(rows), _PIECE):
+            piece = slice(at, min(at + _PIECE, len(rows)))
+            self._draw_piece(rows[piece], stream, start + at, symbols[piece])
         return symbols
+
+    def _draw_piece(
+        self, rows: npt.NDArray[np.integer], stream: NoiseStream, start: int, symbols: npt.NDArray[np.uint16]
+    ) -> None:
+        guide, shift = self._guide
+        heads = stream.half_words(len(rows), start)
+        undecided = _draw_heads(rows, heads, guide, shift, symbols)
+        if len(undecided):
+            tails = stream.fork().words(len(rows), start) >> np.uint64(64 - _TAIL_BITS)
+            _draw_tails(rows, heads, tails, undecided, self._cumulative, symbols)
 
     @cached_property
     def _cumulative(self) -> npt.NDArray[np.uint64]:
@@ -72,9 +84,8 @@ def to_weights(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]
 
 
 @numba.njit(cache=True)
-def _draw_heads(rows, heads, guide, shift):  # type: ignore[no-untyped-def]
+def _draw_heads(rows, heads, guide, shift, symbols):  # type: ignore[no-untyped-def]
     n = len(rows)
-    symbols = np.empty(n, dtype=np.uint16)
     count = 0
     for i in range(n):
         symbols[i] = guide[rows[i], heads[i] >> shift]
@@ -85,14 +96,14 @@ def _draw_heads(rows, heads, guide, shift):  # type: ignore[no-untyped-def]
         if symbols[i] == 0xFFFF:
             undecided[at] = i
             at += 1
-    return symbols, undecided
+    return undecided
 
 
 @numba.njit(cache=True)
 def _draw_tails(rows, heads, tails, undecided, cumulative, symbols):  # type: ignore[no-untyped-def]
     for t in range(len(undecided)):
         i = undecided[t]
-        word = (np.uint64(heads[i]) << np.uint64(46)) | tails[t]
+        word = (np.uint64(heads[i]) << np.uint64(46)) | tails[i]
         edges = cumulative[rows[i]]
         low, high = 0, len(edges) - 1
         while low < high:

@@ -3,17 +3,18 @@
 A pipeline that asks several questions about the same ratings holds a `Vault` and never a rating. Every answer comes
 with its price; a question that would exceed the budget is refused before any noise is drawn. What may be asked:
 
-    histogram    how many ratings have each (pooled) level                 one rating moves two counts by one
-    window_sums  sums over items and users of  weight x clip(r - centre)   at most  max weight x window width
-    symbols      one symbol per rating from one of several finite channels at most the dearest channel
+    histogram    how many ratings have each (pooled) level                       one rating moves two counts by one
+    window_sums  sums over items and over users of  weight x clip(r - centre)    at most  both weights x window width
+    symbols      one symbol per rating from one of several finite channels       at most the dearest channel
 
 Centres, weights, windows and channels are functions of the public mask and of earlier answers. Integers only: values
-are rounded to a fixed grid before they are added, and the noise is discrete.
+are rounded to a fixed grid before they are added, and the noise is discrete. Every question is one pass over blocks of
+users, wherever the ratings are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
@@ -22,6 +23,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.engine import Block, Made, Table
+from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channel import Channel
 from dpsr.privacy.discrete import discrete_laplace, laplace_scale
@@ -30,7 +33,7 @@ from dpsr.privacy.mechanisms import analytic_sigma, check_delta, check_epsilon
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.privatise import SEEDED, as_table, public_facts
 from dpsr.privacy.sampler import BITS, Sampler
-from dpsr.types import Certificate, Mask, Part, Scale
+from dpsr.types import Census, Certificate, Part, Scale
 from dpsr.types.raw import RawRatings
 
 Floats = npt.NDArray[np.float64]
@@ -51,24 +54,19 @@ class Noisy:
     noise_variance: float
 
 
-@dataclass(frozen=True)
-class Group:
-    """Ratings added up together: `labels[i]` is the sum rating i goes to, `weights[i]` in [0, 1] how much of it."""
-
-    labels: Ints
-    weights: Floats
-    size: int
-
-
 class Vault:
     """Raw ratings and a budget. Ask; do not look."""
 
-    def __init__(self, ratings: RawRatings, epsilon: float, *, noise: NoiseSource, delta: float | None = None) -> None:
-        self.mask: Mask = ratings.mask
-        self.scale: Scale = ratings.scale
+    def __init__(
+        self, ratings: RawRatings | RawTable, epsilon: float, *, noise: NoiseSource, delta: float | None = None
+    ) -> None:
+        raw = RawTable.of(ratings) if isinstance(ratings, RawRatings) else ratings
+        self.scale: Scale = raw.scale
+        self.census: Census = raw.table.census
+        self.table: Table = raw.public
         self.epsilon = check_epsilon(epsilon)
         self.delta = None if delta is None else check_delta(delta)
-        self._levels = ratings.levels
+        self._raw = raw.table
         self._noise = noise
         self._parts: list[Part] = []
 
@@ -83,53 +81,68 @@ class Vault:
 
     def histogram(self, bins: Ints, *, epsilon: float) -> Noisy:
         """Noisy counts of `bins[level]`."""
-        counts = np.bincount(bins[self._levels], minlength=int(bins.max()) + 1)
+
+        def count(block: Block, counts: Ints) -> None:
+            counts += np.bincount(bins[block.columns[LEVEL]], minlength=len(counts))
+
+        counts = self._raw.run(count, [np.zeros(int(bins.max()) + 1, dtype=np.int64)], reads=[LEVEL]).sums[0]
         return self._release("level histogram", counts, 2, epsilon, unit=1.0, details={"bins": bins.tolist()})
 
     def window_sums(
-        self, centre: Floats, half_width: float, groups: Sequence[Group], *, epsilon: float
-    ) -> tuple[Noisy, ...]:
-        """For every group, noisy sums of weight x clip(value - centre, -half_width, half_width).
+        self, centre: float, half_width: float, *, item_weight: float, epsilon: float
+    ) -> tuple[Noisy, Noisy]:
+        """Noisy sums of weight x clip(value - centre, -half_width, half_width), over each item and over each user.
 
-        `centre` and `half_width` are in rating points, one centre per rating. All groups together cost `epsilon` once.
+        `centre` and `half_width` are in rating points; a user's weight is one less the item's. Both families together
+        cost `epsilon` once.
         """
         step = self.scale.width / 2 / VALUE_GRID
-        limit = int(half_width / step)
-        steps = np.rint((self.scale.values[self._levels] - centre) / step).astype(np.int64)
-        clipped = np.clip(steps, -limit, limit)
-        weights = [np.floor(group.weights * WEIGHT_GRID).astype(np.int64) for group in groups]
-        sums = [
-            np.bincount(group.labels, (w * clipped).astype(np.float64), group.size).astype(np.int64)
-            for group, w in zip(groups, weights, strict=True)
-        ]  # float64 adds integers below 2**53 exactly
-        answer = self._release(
+        limit = max(int(half_width / step), 1)
+        steps = np.clip(np.rint((self.scale.values - centre) / step), -limit, limit).astype(np.int64)
+        item, user = int(item_weight * WEIGHT_GRID), int((1 - item_weight) * WEIGHT_GRID)
+
+        def add(block: Block, items: Ints) -> Made:
+            clipped = steps[block.columns[LEVEL]].astype(np.float64)  # float64 adds integers below 2**53 exactly
+            items += np.bincount(block.items, clipped, len(items)).astype(np.int64)
+            return Made(rows=(np.bincount(block.rows, clipped, block.n_users).astype(np.int64),))
+
+        answer = self._raw.run(add, [np.zeros(self.census.n_items, dtype=np.int64)], reads=[LEVEL])
+        noisy = self._release(
             "window sums",
-            np.concatenate(sums),
-            sensitivity=2 * limit * int(np.max(np.sum(weights, axis=0))),
+            np.concatenate([item * answer.sums[0], user * answer.rows[0]]),
+            sensitivity=2 * limit * (item + user),
             epsilon=epsilon,
             unit=step / WEIGHT_GRID,
-            details={"half_width": limit * step, "sums": [group.size for group in groups]},
+            details={"half_width": limit * step, "sums": [self.census.n_items, self.census.n_users]},
         )
-        edges = np.cumsum([group.size for group in groups])[:-1]
-        return tuple(Noisy(values, answer.noise_variance) for values in np.split(answer.values, edges))
+        values = np.split(noisy.values, [self.census.n_items])
+        return Noisy(values[0], noisy.noise_variance), Noisy(values[1], noisy.noise_variance)
 
-    def symbols(self, channels: Sequence[Channel], choice: Ints) -> npt.NDArray[np.uint16]:
-        """One symbol per rating: rating i passes once through `channels[choice[i]]`."""
-        price = max(channel.epsilon for channel in channels)
+    def symbols(self, channels: Mapping[int, Channel], *, choice: str, symbol: str) -> None:
+        """One symbol per rating: each passes once through the channel whose number the column `choice` holds.
+
+        They become the column `symbol` of the table.
+        """
         part = Part(
             name="ratings",
-            mechanism=channels[0].mechanism,
-            epsilon=price,
+            mechanism=next(iter(channels.values())).mechanism,
+            epsilon=max(channel.epsilon for channel in channels.values()),
             bits=BITS,
-            tables=tuple(as_table(channel.weights) for channel in channels),
+            tables=tuple(as_table(channel.weights) for channel in channels.values()),
         )
         self._charge(part)
-        k, most = self.scale.n_levels, max(channel.weights.shape[1] for channel in channels)
-        stacked = np.zeros((len(channels) * k, most), dtype=np.uint64)
-        for c, channel in enumerate(channels):
-            stacked[c * k : (c + 1) * k, : channel.weights.shape[1]] = channel.weights
-        rows = choice.astype(np.int64) * k + self._levels
-        return Sampler(stacked).draw(rows, self._noise)
+        k, most = self.scale.n_levels, max(channel.weights.shape[1] for channel in channels.values())
+        stacked, at = np.zeros((len(channels) * k, most), dtype=np.uint64), np.zeros(max(channels) + 1, dtype=np.int64)
+        for place, (number, channel) in enumerate(channels.items()):
+            at[number] = place * k
+            stacked[place * k : (place + 1) * k, : channel.weights.shape[1]] = channel.weights
+        sampler, stream = Sampler(stacked), self._noise.stream()
+
+        def draw(block: Block) -> Made:
+            rows = at[block.columns[choice]] + block.columns[LEVEL]
+            return Made({symbol: sampler.draw(rows, stream, block.start)})
+
+        self._raw.run(draw, reads=[choice, LEVEL], writes=[symbol])
 
     def certificate(self, nominal: float | None = None) -> Certificate:
         """The receipt for everything asked so far."""
@@ -137,7 +150,7 @@ class Vault:
         return Certificate(
             nominal=self.epsilon if nominal is None else nominal,
             parts=tuple(self._parts),
-            public=public_facts(self.mask, self.scale),
+            public=public_facts(self.census, self.scale),
             randomness=self._noise.kind,
             private=not reasons,
             reasons=reasons,

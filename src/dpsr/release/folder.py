@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 from dpsr.errors import ReleaseError
 from dpsr.release.release import Release
 from dpsr.types import Affinity, Certificate, Mask, Model, Scale
-from dpsr.types.mask import codes_of
+from dpsr.types.ids import codes_of
 
 Floats = npt.NDArray[np.float64]
 

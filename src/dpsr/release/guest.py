@@ -19,7 +19,7 @@ import numpy.typing as npt
 from dpsr.errors import ParameterError
 from dpsr.release.ranking import Recommendations, best_items
 from dpsr.types import Model
-from dpsr.types.mask import Ids
+from dpsr.types.ids import Ids
 
 Floats = npt.NDArray[np.float64]
 

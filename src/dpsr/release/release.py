@@ -16,7 +16,7 @@ from dpsr.errors import ParameterError
 from dpsr.release.guest import Guest
 from dpsr.release.ranking import Recommendations, best_items
 from dpsr.types import Certificate, Mask, Model, Scale
-from dpsr.types.mask import Ids
+from dpsr.types.ids import Ids
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,6 +37,8 @@ class Release:
 
     @property
     def mask(self) -> Mask:
+        """Who rated what; a release in memory has it."""
+        assert isinstance(self.model.mask, Mask)
         return self.model.mask
 
     @property

@@ -6,21 +6,19 @@ sorted order of their ids. The order is canonical, so nothing about the order of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-Ids: TypeAlias = Sequence[str] | Sequence[int] | npt.NDArray[np.generic] | pa.Array
+from dpsr.types.census import Census
+from dpsr.types.ids import Coded
 
 
 @dataclass(frozen=True, eq=False)
-class Mask:
+class Mask(Coded):
     """The observed cells of an m x n rating matrix. Public by the definition of the promise.
 
     `user_ids` and `item_ids` are the vocabularies (int64 or string, ascending). The ratings of user u are the
@@ -67,49 +65,13 @@ class Mask:
     def item_counts(self) -> npt.NDArray[np.int64]:
         return np.bincount(self.items, minlength=self.n_items).astype(np.int64)
 
-    def user_codes(self, ids: Ids) -> npt.NDArray[np.int64]:
-        """The code of each user id, -1 where the id is unknown."""
-        return codes_of(ids, self.user_ids)
-
-    def item_codes(self, ids: Ids) -> npt.NDArray[np.int64]:
-        """The code of each item id, -1 where the id is unknown."""
-        return codes_of(ids, self.item_ids)
+    @cached_property
+    def census(self) -> Census:
+        """Who is in the table, and how often."""
+        return Census(self.user_ids, self.item_ids, self.user_counts, self.item_counts, self.timestamps is not None)
 
     def select(self, rows: npt.NDArray[np.bool_]) -> Mask:
         """The same users and items with only the chosen ratings."""
         kept = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])
         times = None if self.timestamps is None else self.timestamps[rows]
         return Mask(self.user_ids, self.item_ids, kept[self.indptr], self.items[rows], times)
-
-
-def codes_of(ids: Ids, vocabulary: pa.Array) -> npt.NDArray[np.int64]:
-    """The position of each id in `vocabulary`, -1 where it is not in it; nothing passed as an id is an error."""
-    array = _arrow(ids)
-    if array is None or array.type != vocabulary.type:
-        array = pa.array([_as(vocabulary.type, one) for one in ids], type=vocabulary.type)
-    found = pc.index_in(array, value_set=vocabulary)
-    return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def _arrow(ids: Ids) -> pa.Array | None:
-    """Ids as an Arrow array, at the speed of Arrow; None for what it cannot hold in one type."""
-    if isinstance(ids, pa.Array):
-        return ids
-    try:  # a list goes straight to Arrow: numpy would pad every string to the longest one
-        array = pa.array(ids if isinstance(ids, list | tuple) else np.asarray(ids))
-        return array.cast(pa.int64()) if pa.types.is_integer(array.type) else array
-    except (pa.ArrowException, OverflowError, ValueError):
-        return None
-
-
-def _as(kind: pa.DataType, one: object) -> int | str | None:
-    """One id as the vocabulary spells it: 42, 42.0 and "42" are the same number, and the same name."""
-    one = one.as_py() if isinstance(one, pa.Scalar) else one
-    text = str(int(one)) if isinstance(one, float | np.floating) and float(one).is_integer() else str(one)
-    if pa.types.is_string(kind):
-        return text
-    try:
-        number = int(text)
-    except ValueError:
-        return None
-    return number if -(2**63) <= number < 2**63 else None

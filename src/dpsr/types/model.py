@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from dpsr.types.census import Census
 from dpsr.types.mask import Mask
 from dpsr.types.scale import Scale
 
@@ -44,7 +45,7 @@ class Model:
     when its last iterations are not followed by a projection.
     """
 
-    mask: Mask
+    mask: Mask | Census
     scale: Scale
     user_factors: Floats
     item_factors: Floats
@@ -101,6 +102,7 @@ class Model:
 
     @cached_property
     def _cells(self) -> npt.NDArray[np.int64]:
+        assert isinstance(self.mask, Mask), "only a model with its mask overrides observed cells"
         return self.mask.users.astype(np.int64) * self.mask.n_items + self.mask.items
 
     def _positions(self, u: Codes, j: Codes) -> npt.NDArray[np.int64]:

@@ -1,0 +1,154 @@
+"""One pass of Stage 3 over a block of users: their posteriors given the items, then what they say to the items.
+
+The means eta at the present state turn symbols into pseudo-observations (z, w). Users see z less what their items say
+about everybody; items see z less what is shared and what these users, freshly updated, say about every item. Nothing
+of the size of the ratings outlives the block: item-side normal equations are added up, user rows are returned.
+
+The residual variance v follows from the readings at the start of the pass. With w = rho / v and posterior variance
+`doubt` of the means, E[rho^2 ((z - eta)^2 + doubt)] = rho v: the step of expectation maximisation, summed over ratings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.complete.kernels import add_normal_equations, add_uncertainty
+from dpsr.complete.side import Evidence, Posterior, Prior, Rows, posterior
+from dpsr.complete.symbols import Reader
+from dpsr.engine import Block, Made
+from dpsr.engine.products import at_ratings
+from dpsr.linalg.compiled import threads_for
+from dpsr.types.effects import Message
+
+Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+
+_SAMPLE_EVERY = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Both sides between two passes: users [x, c, f] with the variance of (c, f), items [b, z, g] with theirs."""
+
+    x: Floats
+    c: Floats
+    f: Floats
+    user_variance: Singles | None
+    b: Floats
+    z: Floats
+    g: Floats
+    items: Posterior | None
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Squared readings and their weights, how far means moved, and over how many ratings: sums over blocks."""
+
+    sums: Floats
+
+    @classmethod
+    def none(cls) -> Tally:
+        return cls(np.zeros(4))
+
+    @property
+    def residual(self) -> float | None:
+        """The residual variance, where anything is known about it yet."""
+        return float(self.sums[0] / self.sums[1]) if self.sums[1] > 0 else None
+
+    @property
+    def moved(self) -> float:
+        """Root mean square change of the means, in residual deviations."""
+        return float(np.sqrt(self.sums[2] / max(self.sums[3], 1)))
+
+
+def packed_size(d: int) -> int:
+    """Numbers in the lower triangle of a d x d matrix."""
+    return d * (d + 1) // 2
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The pass as a value: everything it reads but the block. `users` says whether users are updated."""
+
+    sides: Sides
+    reader: Reader
+    residual: float
+    shared: Floats
+    prior: Prior
+    message: Message
+    k: int
+    users: bool
+    released: str | None = None
+
+    def __call__(self, block: Block, item_a: Floats, item_h: Floats, tally: Floats, *evidence: Floats) -> Made:
+        s, who = self.sides, block.users
+        left, right = np.column_stack([s.x[who], s.c[who], s.f[who]]), np.column_stack([s.b, s.z, s.g])
+        eta = at_ratings(block, left, right)
+        z, w = self.reader.read(block, eta, self.residual)
+        self._count_residual(block, z - eta, w, tally)
+        if not self.users:
+            self._tell_items(block, z, w, s.c[who], s.f[who], None, item_a, item_h)
+            return Made(rows=(eta[::_SAMPLE_EVERY],))
+        new = self._update(block, z, w, Evidence(*evidence))
+        q = s.z.shape[1]
+        c, f = new.mean[:, :q], new.mean[:, q:]
+        after = at_ratings(block, np.column_stack([s.x[who], c, f]), right)
+        tally[2] += np.sum((after - eta) ** 2) / self.residual
+        tally[3] += len(eta)
+        rows = new.mean, new.variance, eta[::_SAMPLE_EVERY]
+        if self.released is not None:
+            return Made({self.released: self.reader.expected(block, after)}, rows)
+        self._tell_items(block, z, w, c, f, new.factor_covariance, item_a, item_h)
+        return Made(rows=rows)
+
+    def _update(self, block: Block, z: Floats, w: Floats, evidence: Evidence) -> Posterior:
+        """The posterior of the block's users given the items."""
+        s, k, n, who = self.sides, self.k, block.n_users, block.users
+        d = s.z.shape[1] + k
+        rest = z - at_ratings(block, s.x[who], s.b)
+        a, h = np.zeros((n, packed_size(d))), np.zeros((n, d))
+        covariance = None if s.items is None else s.items.factor_covariance
+        x = np.column_stack([s.z, s.g])
+        _normal(block.indptr, block.items, np.arange(n), rest, w, x, covariance, s.x[who], a, h)
+        rows = Rows(a, h, self.message.value[who], self.message.variance[who], s.x[who], block.counts > 0)
+        return posterior(rows, self.prior, k, evidence, about_weights=True)
+
+    def _tell_items(
+        self, block: Block, z: Floats, w: Floats, c: Floats, f: Floats, covariance: Singles | None, a: Floats, h: Floats
+    ) -> None:
+        """Add what the block's users say to the items' normal equations."""
+        s, x = self.sides, self.sides.x[block.users]
+        rest = z - at_ratings(block, np.column_stack([x, c]), np.column_stack([self.shared, s.z]))
+        by = block.by_item
+        target, weight = rest[by.places], w[by.places]
+        _normal(by.ptr, by.rows, by.items, target, weight, np.column_stack([x, f]), covariance, s.z, a, h)
+
+    def _count_residual(self, block: Block, off: Floats, w: Floats, tally: Floats) -> None:
+        s, who = self.sides, block.users
+        if s.user_variance is None or s.items is None:
+            return
+        doubt = at_ratings(
+            block,
+            np.column_stack([s.user_variance[who], np.column_stack([s.x[who], s.f[who]]) ** 2]),
+            np.column_stack([np.column_stack([s.z, s.g]) ** 2, s.items.variance]),
+        )
+        rho = w * self.residual
+        tally[0] += np.sum(rho**2 * (off**2 + doubt))
+        tally[1] += rho.sum()
+
+
+def _normal(
+    ptr: npt.NDArray[np.integer], idx: npt.NDArray[np.integer], to: npt.NDArray[np.integer], target: Floats,
+    weight: Floats, x: Floats, covariance: Singles | None, own: Floats, a: Floats, h: Floats,
+) -> None:  # fmt: skip
+    """Normal equations of rows `to`, with the mean-field terms of partners whose factors are uncertain."""
+    d = x.shape[1]
+    with threads_for(len(target) * d * d):
+        add_normal_equations(to, ptr, idx, target, weight, np.ascontiguousarray(x), a, h)
+        if covariance is not None and covariance.shape[1]:
+            k = covariance.shape[1]
+            flat = covariance.reshape(len(covariance), -1)
+            add_uncertainty(to, ptr, idx, weight, flat, np.ascontiguousarray(own), k, a, h)

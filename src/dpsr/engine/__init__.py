@@ -1,0 +1,11 @@
+"""One idea, three engines: every stage is a pass over blocks of users that adds up item-side sums.
+
+Item-side arrays go in, item-side partial sums come out, user-side rows stay in the order of the users. In memory, out
+of core and on Spark the passes and the kernels inside them are the same.
+"""
+
+from dpsr.engine.block import Block, Made
+from dpsr.engine.memory import MemoryTable
+from dpsr.engine.table import Answer, Table, Task
+
+__all__ = ["Answer", "Block", "Made", "MemoryTable", "Table", "Task"]

@@ -1,0 +1,60 @@
+"""What a stage may ask of a rating table, wherever it is kept."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.engine.block import Made
+from dpsr.types import Census
+
+Array = npt.NDArray[Any]
+
+Task: TypeAlias = Callable[..., Made | None]
+"""task(block, *sums): adds to the sums in place, returns what it made of the block. It reads nothing else that changes,
+so that it may be run again."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The sums over all blocks, and the rows of all users, in the order of the users."""
+
+    sums: tuple[Array, ...]
+    rows: tuple[Array, ...]
+
+
+class Table(ABC):
+    """Ratings user by user, cut into blocks, with columns beside the item codes."""
+
+    census: Census
+
+    @abstractmethod
+    def run(
+        self, task: Task, sums: Sequence[Array] = (), *, reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Answer:
+        """One pass: `task` on every block, with the columns it `reads`; the columns it `writes` are kept.
+
+        `sums` are where item-side sums start from, usually zeros.
+        """
+
+    @abstractmethod
+    def hiding(self, column: str) -> Table:
+        """The same table, its later columns included, without one column: for those who may not read it."""
+
+    @abstractmethod
+    def drop(self, column: str) -> None:
+        """Forget a column."""
+
+    def at_hand(self) -> Table:
+        """A table for passes that read nothing but who rated what and are too light to travel."""
+        return self
+
+
+def zeros(*shape: int) -> npt.NDArray[np.float64]:
+    """An empty item-side sum."""
+    return np.zeros(shape)
