@@ -92,7 +92,7 @@ def test_memory_stays_far_below_a_dense_matrix() -> None:
     mask = Mask(pa.array(range(m)), pa.array(range(n)), indptr, (cells % n).astype(np.int32))
     values = np.random.default_rng(1).uniform(1, 5, len(cells))
     ratings = PrivateRatings(mask, values, Scale(1, 5), smoothed().certificate)
-    complete(smoothed())  # compile, import
+    complete(blend_with_neighbours(smoothed(), item_neighbours(smoothed(), k=15), beta=0.65))  # compile, import
     tracemalloc.start()
     try:
         blended = blend_with_neighbours(ratings, item_neighbours(ratings, k=15), beta=0.65)

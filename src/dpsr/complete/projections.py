@@ -21,12 +21,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.errors import ParameterError
-from dpsr.linalg import LowRankPlusSparse, Pattern, truncated_svd
-from dpsr.linalg.compiled import threads_for
-from dpsr.linalg.products import factors_at
+from dpsr.linalg import LowRankPlusSparse
+from dpsr.linalg.compiled import one_blas_thread
+from dpsr.linalg.gram import leading_right
+from dpsr.linalg.lanes import as_lines
+from dpsr.linalg.products import add_dots
 from dpsr.types import Mask, Model, PrivateRatings
 
 Floats = npt.NDArray[np.float64]
+
+_TOLERANCE = 1e-9
+"""How far a cut may be from the exact one, as a share of its largest singular value."""
 
 
 def alternate_projections(smoothed: PrivateRatings, *, rank: int, lam: float, n_iter: int, period: int) -> Model:
@@ -36,16 +41,15 @@ def alternate_projections(smoothed: PrivateRatings, *, rank: int, lam: float, n_
     """
     _check(rank, lam, n_iter, period)
     mask, r = smoothed.mask, smoothed.values
-    pattern = Pattern.from_rows(mask.indptr, mask.items, mask.n_items)
     overall = float(r.mean()) if len(r) else smoothed.scale.midpoint
     P, Q = np.full((mask.n_users, 1), overall), np.ones((mask.n_items, 1))
-    P, Q = _cut(LowRankPlusSparse(P, Q, pattern, r - overall), rank, start=None)
+    P, Q = _cut(P, Q, mask, r - overall, rank, start=None)
     for _ in range(n_iter // period if lam < 1 else 0):
-        step = _relaxation(pattern, P, Q, r, weight=1 - lam**period)
-        P, Q = _cut(LowRankPlusSparse(P, Q, pattern, step), rank, start=Q)
-    observed = _observed(pattern, P, Q, r, weight=1 - lam ** (n_iter % period)) if n_iter % period else None
+        P, Q = _cut(P, Q, mask, (1 - lam**period) * (r - _at(mask, P, Q)), rank, start=Q)
+    at = _at(mask, P, Q)
+    observed = at + (1 - lam ** (n_iter % period)) * (r - at) if n_iter % period else None
     user_means, item_means = _means(mask, r, overall)
-    residual = float(np.mean((r - _at(pattern, P, Q)) ** 2)) if len(r) else 0.0
+    residual = float(np.mean((r - at) ** 2)) if len(r) else 0.0
     return Model(
         mask=mask,
         scale=smoothed.scale,
@@ -72,30 +76,22 @@ def _check(rank: int, lam: float, n_iter: int, period: int) -> None:
         raise ParameterError(f"the period of the projections is at least 1, found {period}. The paper uses 10.")
 
 
-def _cut(matrix: LowRankPlusSparse, rank: int, *, start: Floats | None) -> tuple[Floats, Floats]:
-    """Pi_d as two thin factors, U diag(s) and V; the last V is a good guess of the next."""
-    U, s, Vt = truncated_svd(matrix, rank, start=start)
-    return np.ascontiguousarray(U * s), np.ascontiguousarray(Vt.T)
+def _cut(
+    P: Floats, Q: Floats, mask: Mask, values: Floats, rank: int, *, start: Floats | None
+) -> tuple[Floats, Floats]:
+    """Pi_d of P Q' + S as two thin factors, A V and V; the last V is a good guess of the next."""
+    A = LowRankPlusSparse(P, Q, mask.indptr, mask.items, values)
+    with one_blas_thread():
+        _, V = leading_right(A.gram, mask.n_items, min(rank, mask.n_users), start=start, tol=_TOLERANCE)
+        return A.times(V), np.ascontiguousarray(V)
 
 
-def _relaxation(pattern: Pattern, P: Floats, Q: Floats, r: Floats, *, weight: float) -> Floats:
-    """weight (r - L) on the observed cells."""
-    step = _at(pattern, P, Q)
-    np.subtract(r, step, out=step)
-    step *= weight
-    return step
-
-
-def _at(pattern: Pattern, P: Floats, Q: Floats) -> Floats:
-    """L on the observed cells."""
-    with threads_for(len(pattern.columns) * P.shape[1]):
-        return factors_at(pattern.indptr, pattern.columns, P, Q)
-
-
-def _observed(pattern: Pattern, P: Floats, Q: Floats, r: Floats, *, weight: float) -> Floats:
-    """The observed cells after the steps that no cut follows."""
-    at = _at(pattern, P, Q)
-    return at + weight * (r - at)
+def _at(mask: Mask, P: Floats, Q: Floats) -> Floats:
+    """P Q' on the observed cells."""
+    products = np.zeros(mask.n_ratings)
+    for p, q in zip(as_lines(P), as_lines(Q), strict=True):
+        add_dots(mask.indptr, mask.items, p, q, products)
+    return products
 
 
 def _means(mask: Mask, r: Floats, overall: float) -> tuple[Floats, Floats]:

@@ -52,7 +52,7 @@ def propose(lists: Lists, n: int, size: int, threads: int) -> Proposals:
     counts = np.diff(groups[0])
     error = error_bound(int(counts.max(initial=0)))
     closed = int(np.flatnonzero(counts > BLOCK).max(initial=-1)) + 1
-    sums, totals = (zero_lines(threads, rows, np.float32) for rows in (n + TILE, (closed + 1) * TILE))
+    sums, totals = (zero_lines(threads, rows, np.float32).reshape(threads, -1) for rows in (n + TILE, closed * TILE))
     floors = np.full((threads, n + TILE), error, np.float32)
     keys = np.zeros((threads, n, size), np.int64)
     _fill(lists.indptr, lists.last, lists.names, lists.x, *groups, sums, totals, floors, keys)

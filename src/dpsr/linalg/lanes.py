@@ -5,6 +5,7 @@ is LINE bytes, as many numbers as fit; `table` holds one line per row, and for e
 
     spread     table[index_e] += x_e line            a sparse column times a line, added to many lines
     gather     line += sum_e x_e table[index_e]      the transpose: many lines into one
+    dots       x_e  += line . table[index_e]         one line against many
 
     exceeds    bit l is set where |table[row]_l| >= min(floor_l, least)
 
@@ -14,7 +15,7 @@ Sums run in the order of the list, so the bits depend on nothing else. Indices a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+Number = TypeVar("Number", bound=np.floating[Any])
 
 LINE = 64
 """Bytes in a cache line, and in the widest vector register."""
@@ -31,12 +34,22 @@ _CONTRACT = ("contract",)
 """A product and the sum it goes into may be rounded once."""
 
 
-def zero_lines(tables: int, rows: int, dtype: type[np.floating]) -> npt.NDArray[np.floating]:
+def zero_lines(tables: int, rows: int, dtype: type[Number]) -> npt.NDArray[Number]:
     """That many tables of zeros, one line per row, aligned to lines: a line across two costs twice."""
     width = LINE // np.dtype(dtype).itemsize
     room = np.zeros((tables * rows + 1) * width, dtype)
     skipped = -room.ctypes.data % LINE // room.itemsize
-    return room[skipped : skipped + tables * rows * width].reshape(tables, rows * width)
+    return room[skipped : skipped + tables * rows * width].reshape(tables, rows, width)
+
+
+def as_lines(X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The columns of X, eight to a table, the last table filled up with zeros."""
+    width = LINE // 8
+    tables = zero_lines(-(-X.shape[1] // width), len(X), np.float64)
+    for t, table in enumerate(tables):
+        columns = X[:, t * width : (t + 1) * width]
+        table[:, : columns.shape[1]] = columns
+    return tables
 
 
 class _Lines:
@@ -66,6 +79,20 @@ class _Lines:
         one = self._builder.insert_element(some, x, ir.Constant(ir.IntType(32), 0))
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.width), [0] * self.width)
         return self._builder.shuffle_vector(one, some, zeros)
+
+    def total(self, line: ir.Value) -> ir.Value:
+        """The sum of the lanes: halves onto each other until one is left."""
+        width = self.width
+        while width > 1:
+            width //= 2
+            low, high = (
+                ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(first, first + width)))
+                for first in (0, width)
+            )
+            line = self._builder.fadd(
+                self._builder.shuffle_vector(line, line, low), self._builder.shuffle_vector(line, line, high)
+            )
+        return self._builder.extract_element(line, ir.Constant(ir.IntType(32), 0))
 
     def add_product(self, line: ir.Value, x: ir.Value, other: ir.Value) -> ir.Value:
         product = self._builder.fmul(self.repeat(x), other, flags=_CONTRACT)
@@ -119,6 +146,23 @@ def gather(_: Any, index: Any, x: Any, begin: Any, end: Any, table: Any, line: A
         return context.get_dummy_value()
 
     return types.void(index, x, types.int64, types.int64, table, line), code
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def dots(_: Any, index: Any, line: Any, table: Any, begin: Any, end: Any, x: Any) -> tuple[Any, Callable[..., Any]]:
+    """dots(index, line, table, begin, end, x): x[e] += line . table[index[e]] for begin <= e < end."""
+
+    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: tuple[Any, ...]) -> ir.Value:
+        indices, line_data, table_data, xs = _data(context, builder, signature.args, values)
+        lines = _Lines(context, builder, signature.args[1])
+        held = lines.load(line_data, ir.Constant(_I64, 0))
+        with cgutils.for_range_slice(builder, values[3], values[4], ir.Constant(_I64, 1)) as (e, _):
+            product = builder.fmul(held, lines.load(table_data, _index(builder, indices, e)))
+            place = builder.gep(xs, [e])
+            builder.store(builder.fadd(builder.load(place), lines.total(product)), place)
+        return context.get_dummy_value()
+
+    return types.void(index, line, table, types.int64, types.int64, x), code
 
 
 @intrinsic  # type: ignore[untyped-decorator]
