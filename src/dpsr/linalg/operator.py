@@ -12,7 +12,7 @@ import numpy as np
 
 from dpsr.linalg.lanes import as_lines
 from dpsr.linalg.pattern import Codes, Integers
-from dpsr.linalg.products import Floats, add_gram, add_rows_times
+from dpsr.linalg.products import Floats, add_gram, add_rows_times, gram_room
 
 
 class LowRankPlusSparse:
@@ -22,6 +22,7 @@ class LowRankPlusSparse:
         self.left = left
         self.right = right
         self._rows = indptr, columns, values
+        self._room = gram_room(len(right), len(values))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -39,6 +40,6 @@ class LowRankPlusSparse:
         Y = as_lines(self.left @ (self.right.T @ X))
         Z = np.zeros((len(Y), len(X), Y.shape[2]))
         for x, y, z in zip(as_lines(X), Y, Z, strict=True):
-            add_gram(*self._rows, x, y, z)
+            add_gram(*self._rows, x, y, z, self._room)
             z += self.right @ (self.left.T @ y)
         return np.hstack(list(Z))[:, : X.shape[1]]

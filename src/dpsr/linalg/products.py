@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import prange
 
-from dpsr.linalg.compiled import parallel_kernel, threads_for, worth_threads
+from dpsr.linalg.compiled import kernel, parallel_kernel, threads_for, worth_threads
 from dpsr.linalg.lanes import LINE, dots, gather, spread, zero_lines
 from dpsr.linalg.pattern import Codes, Integers, row_ranges
 
 Floats = npt.NDArray[np.float64]
 
-PARTS = 16
-"""Into how many parts the rows are cut, at most: threads that wait for others have a part to take."""
+PARTS = 8
+"""Into how many parts the rows are cut, at most."""
 
 _ROOM = 1 << 28
 """Bytes that the sums of all parts may take together."""
@@ -33,13 +33,16 @@ def add_rows_times(indptr: Integers, columns: Codes, values: Floats, X: Floats, 
         _add_rows_times(indptr, columns, values, X, Y)
 
 
-def add_gram(indptr: Integers, columns: Codes, values: Floats, X: Floats, Y: Floats, Z: Floats) -> None:
+def gram_room(n_columns: int, n_places: int) -> Floats:
+    """The tables of sums for `add_gram`, one a part."""
+    worth = worth_threads(n_places * LINE // 8)
+    return zero_lines(max(1, min(PARTS, _ROOM // max(n_columns * LINE, 1))) if worth else 1, n_columns, np.float64)
+
+
+def add_gram(indptr: Integers, columns: Codes, values: Floats, X: Floats, Y: Floats, Z: Floats, room: Floats) -> None:
     """Y += S X, then Z += S' Y."""
-    parts = max(1, min(PARTS, _ROOM // max(len(X) * LINE, 1))) if worth_threads(len(values) * X.shape[1]) else 1
-    sums = zero_lines(parts, len(X), np.float64)
     with threads_for(len(values) * X.shape[1]):
-        _add_gram(indptr, columns, values, X, Y, sums, row_ranges(indptr, parts))
-        _add_parts(sums, Z)
+        _add_gram(indptr, columns, values, X, Y, Z, room, row_ranges(indptr, len(room)))
 
 
 def add_dots(indptr: Integers, columns: Codes, P: Floats, Q: Floats, products: Floats) -> None:
@@ -56,18 +59,33 @@ def _add_rows_times(indptr: Integers, columns: Codes, values: Floats, X: Floats,
 
 @parallel_kernel
 def _add_gram(
-    indptr: Integers, columns: Codes, values: Floats, X: Floats, Y: Floats, sums: Floats, ranges: Integers
+    indptr: Integers,
+    columns: Codes,
+    values: Floats,
+    X: Floats,
+    Y: Floats,
+    Z: Floats,
+    room: Floats,
+    ranges: Integers,
 ) -> None:
-    for t in prange(len(sums)):
+    for t in prange(len(room)):
+        _clear(room[t])
         for i in range(ranges[t], ranges[t + 1]):
             gather(columns, values, indptr[i], indptr[i + 1], X, Y[i])
-            spread(columns, values, indptr[i], indptr[i + 1], Y[i], sums[t])
+            spread(columns, values, indptr[i], indptr[i + 1], Y[i], room[t])
+    _add_all(room, Z)
 
 
-@parallel_kernel
-def _add_parts(sums: Floats, Z: Floats) -> None:
-    for j in prange(len(Z)):
-        for part in sums:
+@kernel
+def _clear(table: Floats) -> None:
+    table[:] = 0.0
+
+
+@kernel
+def _add_all(parts: Floats, Z: Floats) -> None:
+    """Z += the parts, one after the other; not worth a second start of the threads."""
+    for part in parts:
+        for j in range(len(Z)):
             for c in range(Z.shape[1]):
                 Z[j, c] += part[j, c]
 
