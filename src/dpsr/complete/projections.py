@@ -25,7 +25,7 @@ from dpsr.linalg import LowRankPlusSparse
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.linalg.gram import leading_right
 from dpsr.linalg.lanes import as_lines
-from dpsr.linalg.products import add_dots
+from dpsr.linalg.products import add_dots, row_and_column_sums
 from dpsr.types import Mask, Model, PrivateRatings
 
 Floats = npt.NDArray[np.float64]
@@ -45,11 +45,13 @@ def alternate_projections(smoothed: PrivateRatings, *, rank: int, lam: float, n_
     P, Q = np.full((mask.n_users, 1), overall), np.ones((mask.n_items, 1))
     P, Q = _cut(P, Q, mask, r - overall, rank, start=None)
     for _ in range(n_iter // period if lam < 1 else 0):
-        P, Q = _cut(P, Q, mask, (1 - lam**period) * (r - _at(mask, P, Q)), rank, start=Q)
-    at = _at(mask, P, Q)
-    observed = at + (1 - lam ** (n_iter % period)) * (r - at) if n_iter % period else None
+        step = _short_of(r, mask, P, Q)
+        step *= 1 - lam**period
+        P, Q = _cut(P, Q, mask, step, rank, start=Q)
+    short = _short_of(r, mask, P, Q)
     user_means, item_means = _means(mask, r, overall)
-    residual = float(np.mean((r - at) ** 2)) if len(r) else 0.0
+    with one_blas_thread():
+        residual = float(short @ short) / max(len(r), 1)
     return Model(
         mask=mask,
         scale=smoothed.scale,
@@ -61,7 +63,7 @@ def alternate_projections(smoothed: PrivateRatings, *, rank: int, lam: float, n_
         residual_variance=residual,
         user_mean=P.mean(axis=0),
         user_covariance=np.atleast_2d(np.cov(P, rowvar=False, bias=True)),
-        observed=observed,
+        observed=r - lam ** (n_iter % period) * short if n_iter % period else None,
     )
 
 
@@ -86,19 +88,31 @@ def _cut(
         return A.times(V), np.ascontiguousarray(V)
 
 
-def _at(mask: Mask, P: Floats, Q: Floats) -> Floats:
-    """P Q' on the observed cells."""
+def _short_of(r: Floats, mask: Mask, P: Floats, Q: Floats) -> Floats:
+    """r - P Q' on the observed cells."""
+    difference = factors_at_ratings(mask, P, Q)
+    return np.subtract(r, difference, out=difference)
+
+
+def factors_at_ratings(mask: Mask, P: Floats, Q: Floats) -> Floats:
+    """P_u . Q_j for every rating."""
     products = np.zeros(mask.n_ratings)
     for p, q in zip(as_lines(P), as_lines(Q), strict=True):
         add_dots(mask.indptr, mask.items, p, q, products)
     return products
 
 
+def predictions_at_ratings(model: Model) -> Floats:
+    """The model's predictions for the table it was learned from: `model.predict` there, without its temporaries."""
+    known = model.observed
+    if known is None:
+        known = factors_at_ratings(model.mask, model.user_factors, model.item_factors)
+    return model.scale.clip(known)
+
+
 def _means(mask: Mask, r: Floats, overall: float) -> tuple[Floats, Floats]:
     """User and item means of the smoothed ratings; the overall mean where there is none."""
-
-    def mean(codes: npt.NDArray[np.int32], counts: npt.NDArray[np.int64]) -> Floats:
-        sums = np.bincount(codes, weights=r, minlength=len(counts))
-        return np.where(counts > 0, sums / np.maximum(counts, 1), overall)
-
-    return mean(mask.users, mask.user_counts), mean(mask.items, mask.item_counts)
+    sums = row_and_column_sums(mask.indptr, mask.items, r, mask.n_items)
+    counts = mask.user_counts, mask.item_counts
+    user, item = (np.where(n > 0, s / np.maximum(n, 1), overall) for s, n in zip(sums, counts, strict=True))
+    return user, item

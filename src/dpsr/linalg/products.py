@@ -94,3 +94,14 @@ def _add_all(parts: Floats, Z: Floats) -> None:
 def _add_dots(indptr: Integers, columns: Codes, P: Floats, Q: Floats, products: Floats) -> None:
     for i in prange(len(indptr) - 1):
         dots(columns, P[i], Q, indptr[i], indptr[i + 1], products)
+
+
+@kernel
+def row_and_column_sums(indptr: Integers, columns: Codes, values: Floats, n: int) -> tuple[Floats, Floats]:
+    """Sums of S by row and by column, each in the order of the rows."""
+    by_row, by_column = np.zeros(len(indptr) - 1), np.zeros(n)
+    for i in range(len(by_row)):
+        for e in range(indptr[i], indptr[i + 1]):
+            by_row[i] += values[e]
+            by_column[np.uint32(columns[e])] += values[e]
+    return by_row, by_column
