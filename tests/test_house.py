@@ -13,7 +13,7 @@ MODULES = {
     for path in SOURCE.rglob("*.py")
 }
 RAW = {"dpsr.types.raw", "dpsr.engine.raw"}
-CURATOR = {"data", "privacy", "evaluate", "audit", "pipeline", "cli", "web", "__main__"}
+CURATOR = {"data", "privacy", "evaluate", "audit", "pipeline", "doctor", "cli", "web", "__main__"}
 KNOWS = {
     "errors": set(),
     "types": {"errors"},
@@ -29,7 +29,8 @@ KNOWS = {
     "pipeline": {
         "types", "errors", "engine", "linalg", "design", "data", "privacy", "denoise", "complete", "release", "report",
     },
-    "audit": {"types", "errors", "data", "privacy", "release", "pipeline"},
+    "audit": {"engine", "types", "errors", "data", "privacy", "release", "pipeline"},
+    "doctor": {"types", "errors", "linalg", "privacy", "release"},
     "evaluate": {
         "types", "errors", "engine", "linalg", "design", "data", "privacy", "denoise", "complete", "release",
         "pipeline", "audit",

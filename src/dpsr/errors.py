@@ -17,6 +17,10 @@ class PrivacyError(DpsrError, ValueError):
     """A privacy parameter is refused, or a promise cannot be kept."""
 
 
+class LedgerError(PrivacyError):
+    """The ledger cannot be reached, is not a ledger, or was changed by other hands."""
+
+
 class ReleaseError(DpsrError, ValueError):
     """A release folder cannot be written or read."""
 

@@ -3,7 +3,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from dpsr import DPSR, Ratings
 from dpsr.cli import main
+from dpsr.data import realistic
 
 
 @dataclass
@@ -29,3 +31,24 @@ def dpsr(monkeypatch, capsys):
         return Outcome(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def small_ratings():
+    return realistic(0, n_users=60, n_items=40, n_ratings=1_200, timestamps=True)
+
+
+@pytest.fixture(scope="session")
+def folder(small_ratings, tmp_path_factory):
+    """A release of integer ids at epsilon 1."""
+    return DPSR(1.0).fit(small_ratings).save(tmp_path_factory.mktemp("daily") / "release")
+
+
+@pytest.fixture(scope="session")
+def named(small_ratings, tmp_path_factory):
+    """A release of string ids, one of which tries to steer the terminal."""
+    table = small_ratings.to_arrow()
+    users = [f"ann {user}" if user != 7 else "\x1b[31mred[bold]" for user in table["user"].to_pylist()]
+    items = [f"film {item}" for item in table["item"].to_pylist()]
+    ratings = Ratings.from_arrays(users, items, table["rating"], scale=small_ratings.scale)
+    return DPSR(1.0).fit(ratings).save(tmp_path_factory.mktemp("daily") / "named")

@@ -18,7 +18,7 @@ from dpsr.evaluate.baselines import Bias
 from dpsr.pipeline.default import ask_sums, ask_usage
 from dpsr.privacy import NoiseSource, Vault, vault
 from dpsr.privacy.budget import Split
-from dpsr.privacy.exact import epsilon_of
+from dpsr.types.exact import epsilon_of
 from dpsr.types.levels import tabulate
 
 EPSILONS = (0.01, 0.1, 1, 2, 5, 20)

@@ -17,9 +17,9 @@ from dpsr.privacy import (
     laplace,
     privatise,
 )
-from dpsr.privacy.exact import delta_of, epsilon_of
 from dpsr.types import Certificate
 from dpsr.types.certificate import SCHEMA
+from dpsr.types.exact import delta_of, epsilon_of
 
 STARS = Scale(1, 5)
 

@@ -10,8 +10,8 @@ from dpsr import Ratings, Scale
 from dpsr.engine import Made
 from dpsr.errors import PrivacyError
 from dpsr.privacy import NoiseSource, Vault, optimal_channel, randomised_response, vault
-from dpsr.privacy.exact import epsilon_of
 from dpsr.privacy.vault import VALUE_GRID, WEIGHT_GRID
+from dpsr.types.exact import epsilon_of
 
 STARS = Scale(1, 5)
 

@@ -12,8 +12,10 @@ from dpsr import DPSR, load_release
 from dpsr.data import paper_matrix, realistic
 from dpsr.errors import ReleaseError
 from dpsr.release import folder as folder_module
+from dpsr.release import place
 
-FILES = {"certificate.json", "items.parquet", "manifest.json", "model.json", "ratings.parquet", "users.parquet"}
+NEEDED = {"certificate.json", "items.parquet", "model.json", "ratings.parquet", "users.parquet"}
+FILES = NEEDED | {"card.html", "manifest.json"}
 
 
 @pytest.fixture(scope="module")
@@ -100,12 +102,15 @@ def test_a_file_in_the_way_is_refused(model, tmp_path):
         model.save(tmp_path / "r")
 
 
-@pytest.mark.parametrize("step", ["_write_files", "_write_manifest", "_sync", "_swap_in"])
-def test_a_full_disk_leaves_nothing_behind(model, tmp_path, monkeypatch, step):
-    def full(*_):
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [(folder_module, "_write_files"), (folder_module, "_write_manifest"), (place, "sync"), (place, "_swap_in")],
+)
+def test_a_full_disk_leaves_nothing_behind(model, tmp_path, monkeypatch, module, step):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(folder_module, step, full)
+    monkeypatch.setattr(module, step, full)
     with pytest.raises(ReleaseError, match=r"No space left.*Nothing was left behind"):
         model.save(tmp_path / "r")
     assert list(tmp_path.iterdir()) == []
@@ -120,7 +125,7 @@ def test_overwriting_keeps_the_old_release_if_the_new_one_fails(model, tmp_path,
     assert (out / "manifest.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("name", sorted(FILES - {"manifest.json"}))
+@pytest.mark.parametrize("name", sorted(NEEDED))
 def test_a_folder_with_a_missing_file_is_refused_with_advice(model, tmp_path, name):
     out = model.save(tmp_path / "r")
     os.remove(out / name)

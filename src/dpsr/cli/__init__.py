@@ -7,20 +7,41 @@ Exit codes: 0 done; 1 the answer is no (a check failed); 2 bad input or a refusa
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
+from dpsr.cli.interrupts import InterruptedByHandError, interruptible
 from dpsr.errors import DpsrError
 
 
 def main() -> None:
     """The `dpsr` command."""
+    try:
+        with interruptible():
+            _run()
+    except KeyboardInterrupt:
+        _stop("interrupted.")
+
+
+def _run() -> None:
     from dpsr.cli.app import app
     from dpsr.cli.terminal import complain
 
     try:
         app()
+    except InterruptedByHandError as error:
+        _stop(str(error))
     except DpsrError as error:
         complain(str(error))
         sys.exit(2)
-    except KeyboardInterrupt:
-        complain("interrupted; nothing was written.")
-        sys.exit(130)
+    except SystemExit as stop:
+        if stop.code == 130:  # how the command framework reports Ctrl-C
+            _stop("interrupted.")
+        raise
+
+
+def _stop(message: str) -> NoReturn:
+    from dpsr.cli.terminal import complain
+
+    complain(message)
+    exec("")  # Python remembers an interrupt that went through `exec` and would end by a signal: this makes it forget
+    sys.exit(130)

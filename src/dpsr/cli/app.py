@@ -6,7 +6,24 @@ from importlib.metadata import version
 
 import typer
 
-from dpsr.cli import demo, frontier, plan, release, reproduce
+from dpsr.cli import (
+    audit,
+    benchmark,
+    card,
+    compare,
+    demo,
+    describe,
+    doctor,
+    explain,
+    frontier,
+    ledger,
+    plan,
+    predict,
+    recommend,
+    release,
+    reproduce,
+    verify,
+)
 from dpsr.cli.terminal import out
 
 app = typer.Typer(
@@ -18,9 +35,20 @@ app = typer.Typer(
     epilog="Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out release/",
 )
 app.command("release", epilog=release.EXAMPLE)(release.release)
+app.command("card", epilog=card.EXAMPLE)(card.card)
+app.command("verify", epilog=verify.EXAMPLE)(verify.verify)
+app.command("audit", epilog=audit.EXAMPLE)(audit.audit)
+app.command("explain", epilog=explain.EXAMPLE)(explain.explain)
+app.add_typer(ledger.app, name="ledger")
 app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
+app.command("describe", epilog=describe.EXAMPLE)(describe.describe)
+app.command("recommend", epilog=recommend.EXAMPLE)(recommend.recommend)
+app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
+app.command("compare", epilog=compare.EXAMPLE)(compare.compare)
+app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command("frontier", epilog=frontier.EXAMPLE)(frontier.frontier)
+app.command("benchmark", epilog=benchmark.EXAMPLE)(benchmark.benchmark)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 
 

@@ -1,14 +1,18 @@
-"""`dpsr demo`: the main job on an embedded sample, with a table that keeps us honest."""
+"""`dpsr demo`: the main job on an embedded sample, with a table that keeps us honest and a card worth opening."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from dpsr.cli.terminal import out, promise, verdict
+
+if TYPE_CHECKING:
+    from dpsr.evaluate.scores import Scores
 
 EXAMPLE = "Example: dpsr demo --out demo-release"
 
@@ -24,15 +28,35 @@ def demo(
 
     train, test = demo_ratings().split(0.2, seed=0)
     out.print(f"Embedded sample (synthetic): {len(train):,} ratings to learn from, {len(test):,} held out.")
-    out.print(promise(epsilon))
+    out.print(f"{promise(epsilon)}\n")
     with out.status("Releasing ..."):
         model = DPSR(epsilon).fit(train)
         folder = model.save(out_dir, overwrite=True)
     with out.status("Comparing ..."):
         scores = against_yardsticks({f"dpsr, private at epsilon = {epsilon:g}": model.model_}, train, test)
-    table = Table("", "RMSE", "MAE", "Precision@10", "NDCG@10", title="On held-out ratings", title_justify="left")
-    for name, s in scores.items():
-        table.add_row(name, f"{s.rmse:.4f}", f"{s.mae:.4f}", f"{s.precision:.4f}", f"{s.ndcg:.4f}")
-    out.print(table)
-    out.print(verdict(model.certificate))
-    out.print(f"Release written to [bold]{folder}[/bold]: {', '.join(sorted(file.name for file in folder.iterdir()))}")
+    out.print(_comparison(scores))
+    out.print(f"\n{verdict(model.certificate)}\n")
+    out.print(_contents(folder))
+
+
+def _comparison(scores: dict[str, Scores]) -> Table:
+    table = Table("", title="On held-out ratings", title_justify="left", title_style="bold")
+    for name in ("RMSE", "MAE", "Precision@10", "NDCG@10"):
+        table.add_column(name, justify="right")
+    for place, (name, s) in enumerate(scores.items()):
+        row = (f"{s.rmse:.4f}", f"{s.mae:.4f}", f"{s.precision:.4f}", f"{s.ndcg:.4f}")
+        table.add_row(name, *row, style="bold" if place == 0 else "")
+    return table
+
+
+def _contents(folder: Path) -> Table:
+    """What lies in the folder and what to do with it."""
+    page = folder / "card.html"
+    grid = Table.grid(padding=(0, 3))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    link = page.resolve().as_uri()
+    grid.add_row("[bold green]Open the card[/bold green]", f"[link={link}]{escape(link)}[/link]")
+    grid.add_row("Train on the table", escape(str(folder / "ratings.parquet")))
+    grid.add_row("Check the promise", f"dpsr verify {escape(str(folder))}")
+    return grid

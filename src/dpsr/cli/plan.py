@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from dpsr.cli.ledger import LEDGER_HELP, Dataset
 from dpsr.cli.reading import (
     Delimiter,
     Duplicates,
     Item,
     OnDuplicates,
+    Query,
     Rating,
     RatingsFile,
     Reading,
@@ -48,13 +50,20 @@ def plan(
     delimiter: Delimiter = None,
     duplicates: OnDuplicates = Duplicates.error,
     snap: Snap = False,
+    query: Query = None,
+    ledger: Annotated[
+        str | None, typer.Option(envvar="DPSR_LEDGER", help=f"Charge --measure to this ledger: {LEDGER_HELP}")
+    ] = None,
+    dataset: Dataset = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Say what accuracy to expect at each epsilon, before anything is spent."""
+    from dpsr.pipeline.curate import Account
     from dpsr.pipeline.planning import plan_table
 
-    table = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap).read()
-    report = plan_table(table, epsilon, spread=spread, measure=measure)
+    table = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap, query).read()
+    account = Account.open(ledger, dataset, measure, "dpsr plan --measure") if ledger and measure is not None else None
+    report = plan_table(table, epsilon, spread=spread, measure=measure, account=account)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2))
         return

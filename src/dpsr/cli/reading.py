@@ -21,7 +21,35 @@ class Duplicates(StrEnum):
     last = "last"
 
 
-RatingsFile = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or a MovieLens file (u.data, ratings.dat).")]
+@dataclass(frozen=True)
+class RatingsSource:
+    """Where ratings are: a file, or the address of a database. Its `name` is safe to print."""
+
+    text: str
+
+    @property
+    def is_database(self) -> bool:
+        from dpsr.types.database import is_address
+
+        return is_address(self.text)
+
+    @property
+    def name(self) -> str:
+        from dpsr.data.quoting import file_name
+        from dpsr.types.database import Database
+
+        return str(Database.parse(self.text)) if self.is_database else file_name(Path(self.text))
+
+
+RatingsFile = Annotated[
+    RatingsSource,
+    typer.Argument(
+        parser=RatingsSource,
+        help="CSV, TSV, Parquet or a MovieLens file (u.data, ratings.dat); or a database, sqlite:///file.db or "
+        "postgresql://user@host/database, with --query.",
+    ),
+]
+Query = Annotated[str | None, typer.Option(help="The SELECT that gives the ratings, if they are in a database.")]
 ScaleText = Annotated[str, typer.Option(help="The rating scale, LOW:HIGH:STEP, as printed on the rating form.")]
 User = Annotated[str | None, typer.Option(help="Name of the user column, if it is not found.")]
 Item = Annotated[str | None, typer.Option(help="Name of the item column, if it is not found.")]
@@ -36,7 +64,7 @@ Snap = Annotated[bool, typer.Option("--snap", help="Put continuous ratings on th
 class Reading:
     """How a rating file is to be read."""
 
-    path: Path
+    source: RatingsSource
     scale: str
     user: str | None
     item: str | None
@@ -45,18 +73,21 @@ class Reading:
     delimiter: str | None
     duplicates: Duplicates
     snap: bool
+    query: str | None = None
 
     def read(self) -> Ratings:
         """Read it, or say in one sentence why not."""
         from dpsr import Ratings, Scale
+        from dpsr.errors import ParameterError
 
-        return Ratings.read(
-            self.path,
-            scale=Scale.parse(self.scale, snap=self.snap),
-            user=self.user,
-            item=self.item,
-            rating=self.rating,
-            timestamp=self.timestamp,
-            delimiter=self.delimiter,
-            duplicates=self.duplicates.value,
-        )
+        scale = Scale.parse(self.scale, snap=self.snap)
+        columns = {"user": self.user, "item": self.item, "rating": self.rating, "timestamp": self.timestamp}
+        if self.source.is_database != (self.query is not None):
+            raise ParameterError(
+                "ratings come from a file, or from a database with --query: "
+                "dpsr release postgresql://user@host/database --query 'select user_id, item_id, rating from ratings'."
+            )
+        if self.query is None:
+            options = {**columns, "delimiter": self.delimiter}
+            return Ratings.read(self.source.text, scale=scale, duplicates=self.duplicates.value, **options)
+        return Ratings.from_sql(self.source.text, self.query, scale=scale, duplicates=self.duplicates.value, **columns)

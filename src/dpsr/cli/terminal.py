@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from math import exp
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 
-from dpsr.types import Certificate
+if TYPE_CHECKING:
+    from dpsr.types import Certificate
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)

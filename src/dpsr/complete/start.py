@@ -19,7 +19,8 @@ from dpsr.linalg.gram import leading_right
 Floats = npt.NDArray[np.float64]
 
 _EXCESS = "excess"
-_TOLERANCE = 1e-2
+_TOLERANCE, _PRODUCTS = 1e-2, 12
+"""A start needs directions, not digits."""
 
 
 def leading_users(table: Table, left: Floats, right: Floats, reader: Reader, residual: float, k: int) -> Floats:
@@ -43,7 +44,7 @@ def leading_users(table: Table, left: Floats, right: Floats, reader: Reader, res
         return Made(rows=(by_user(block, V, block.columns[_EXCESS].astype(np.float64)),))
 
     table.run(write, reads=[CHOICE, SYMBOL], writes=[_EXCESS])
-    _, V = leading_right(gram, table.census.n_items, k, tol=_TOLERANCE)
+    _, V = leading_right(gram, table.census.n_items, k, tol=_TOLERANCE, products=_PRODUCTS)
     U = table.run(project, reads=[_EXCESS]).rows[0]
     table.drop(_EXCESS)
     size = np.sqrt(np.mean(U**2, axis=0))

@@ -53,7 +53,7 @@ def assemble(columns: RatingColumns, *, scale: Scale, duplicates: str) -> tuple[
     items, item_ids = code_ids(columns.items, "item", source)
     levels = code_ratings(columns.ratings, scale, source)
     times = None if columns.timestamps is None else read_times(columns.timestamps, source)
-    _refuse_trivial(len(user_ids), len(item_ids), source)
+    refuse_trivial(len(user_ids), len(item_ids), source)
     users *= len(item_ids)
     users += items
     order, cells = _canonical(users, len(user_ids) * len(item_ids))
@@ -92,12 +92,17 @@ class _Pairs:
     source: Source
 
     def refuse(self, row: int, earlier: int) -> DataError:
-        user, item = (shown(column[row].as_py()) for column in (self.columns.users, self.columns.items))
-        return DataError(
-            f"{self.source.at(row)}: user {user} rates item {item} again, as before at "
-            f"{self.source.place(earlier)}. "
-            'Keep one of them with duplicates="first" or "last" (or --duplicates first).'
-        )
+        pair = self.columns.users[row].as_py(), self.columns.items[row].as_py()
+        return repeated(pair, row, earlier, self.source)
+
+
+def repeated(pair: tuple[object, object], row: int, earlier: int, source: Source) -> DataError:
+    """The error for a pair that is rated twice."""
+    return DataError(
+        f"{source.at(row)}: user {shown(pair[0])} rates item {shown(pair[1])} again, as before at "
+        f"{source.place(earlier)}. "
+        'Keep one of them with duplicates="first" or "last" (or --duplicates first).'
+    )
 
 
 def _without_duplicates(order: Rows, cells: Rows, duplicates: str, pairs: _Pairs) -> npt.NDArray[np.bool_] | slice:
@@ -112,7 +117,8 @@ def _without_duplicates(order: Rows, cells: Rows, duplicates: str, pairs: _Pairs
     return ~np.concatenate([edge, repeats] if duplicates == "first" else [repeats, edge])
 
 
-def _refuse_trivial(n_users: int, n_items: int, source: Source) -> None:
+def refuse_trivial(n_users: int, n_items: int, source: Source) -> None:
+    """Nobody to learn from, or nothing to tell apart."""
     if min(n_users, n_items) < 2:
         raise DataError(
             f"{source.name}: at least 2 users and 2 items are needed, found {n_users:,} and {n_items:,}. Check that "

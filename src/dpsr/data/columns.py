@@ -54,6 +54,13 @@ def find_columns(
     return Roles(**places, timestamp=time)
 
 
+def find_pair(names: Sequence[str], *, source: str, user: str | None, item: str | None) -> tuple[int, int]:
+    """The columns of user and item alone, where no rating is needed."""
+    places = {role: _place(role, name, names, source) for role, name in (("user", user), ("item", item))}
+    _refuse_shared(places, names, source)
+    return places["user"], places["item"]
+
+
 def plain(name: str) -> str:
     """A name without case and punctuation."""
     return "".join(character for character in name.casefold() if character.isalnum())

@@ -90,6 +90,28 @@ class Ratings(RawRatings):
         return cls._assembled(columns, scale, duplicates)
 
     @classmethod
+    def from_sql(
+        cls,
+        url: str,
+        query: str,
+        *,
+        scale: Scale,
+        user: str | None = None,
+        item: str | None = None,
+        rating: str | None = None,
+        timestamp: str | None = None,
+        duplicates: Duplicates = "error",
+    ) -> Self:
+        """Ratings from a database: `sqlite:///file.db` or `postgresql://user@host/database`, and one SELECT.
+
+        The query is run read-only and its answer streamed; see `from_frame` for the columns.
+        """
+        from dpsr.data.sql import columns_of_query  # here, so that reading files does not wait for SQLAlchemy
+
+        columns = columns_of_query(url, query, user=user, item=item, rating=rating, timestamp=timestamp)
+        return cls._assembled(columns, scale, duplicates)
+
+    @classmethod
     def _assembled(cls, columns: RatingColumns, scale: Scale, duplicates: str) -> Self:
         mask, levels = assemble(columns, scale=scale, duplicates=duplicates)
         return cls(mask, levels, scale)

@@ -14,7 +14,7 @@ from dpsr.data.assemble import RatingColumns
 from dpsr.data.columns import Roles, find_columns
 from dpsr.data.diagnose import unreadable
 from dpsr.data.distinct import ARROW_ERRORS
-from dpsr.data.layouts import recognise
+from dpsr.data.layouts import Layout, recognise
 from dpsr.data.quoting import Source, file_name
 from dpsr.data.streams import open_bytes
 from dpsr.data.text import columns_of_text
@@ -25,7 +25,15 @@ _COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst", ".lz4")
 _HEAD = 1 << 20
 
 
-def columns_of_file(
+def columns_of_file(path: str | PathLike[str], **named: str | None) -> RatingColumns:
+    """The columns of a file in any layout that is known; see `recognised` for what may be named."""
+    file, layout, roles = recognised(path, **named)
+    if layout is None:
+        return _columns_of_parquet(file, _parquet_schema(file), roles)
+    return columns_of_text(file, layout, roles)
+
+
+def recognised(
     path: str | PathLike[str],
     *,
     user: str | None = None,
@@ -33,22 +41,25 @@ def columns_of_file(
     rating: str | None = None,
     timestamp: str | None = None,
     delimiter: str | None = None,
-) -> RatingColumns:
-    """The columns of a file in any layout that is known."""
-    file = _existing(Path(path))
-    head = _head(file)
-
-    def find(names: list[str]) -> Roles:
-        return find_columns(names, source=file_name(file), user=user, item=item, rating=rating, timestamp=timestamp)
-
-    if file.suffix.lower() in _PARQUET_SUFFIXES or head.startswith(b"PAR1"):
-        schema = _parquet_schema(file)
-        return _columns_of_parquet(file, schema, find(schema.names))
-    layout = recognise(_first_lines(file, head), _suffix(file), source=file_name(file), delimiter=delimiter)
-    return columns_of_text(file, layout, find(list(layout.names)))
+) -> tuple[Path, Layout | None, Roles]:
+    """The file, how it is laid out (None for Parquet), and which of its columns are which."""
+    file = existing(Path(path))
+    head = read_head(file)
+    layout = None
+    if not is_parquet(file, head):
+        layout = recognise(first_lines(file, head), _suffix(file), source=file_name(file), delimiter=delimiter)
+    names = list(layout.names) if layout else _parquet_schema(file).names
+    roles = find_columns(names, source=file_name(file), user=user, item=item, rating=rating, timestamp=timestamp)
+    return file, layout, roles
 
 
-def _existing(path: Path) -> Path:
+def is_parquet(file: Path, head: bytes) -> bool:
+    """By what the name says or how the bytes begin."""
+    return file.suffix.lower() in _PARQUET_SUFFIXES or head.startswith(b"PAR1")
+
+
+def existing(path: Path) -> Path:
+    """The path of a file that can be read more than once, or one sentence saying why not."""
     name = file_name(path)
     try:
         kind = path.stat().st_mode
@@ -69,7 +80,7 @@ def _suffix(path: Path) -> str:
     return Path(plain).suffix
 
 
-def _head(path: Path) -> bytes:
+def read_head(path: Path) -> bytes:
     """The first row and what follows, up to a mebibyte."""
     try:
         with open_bytes(path) as stream:
@@ -78,7 +89,8 @@ def _head(path: Path) -> bytes:
         raise DataError(unreadable(path, str(error))) from error
 
 
-def _first_lines(path: Path, head: bytes) -> str:
+def first_lines(path: Path, head: bytes) -> str:
+    """The head of a text file as text; the beginning of something else is refused."""
     name = file_name(path)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{name}, row 1: the file is UTF-16 and not UTF-8. Save it as UTF-8.")

@@ -8,6 +8,7 @@ if every id in it is spelt like one.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -28,9 +29,9 @@ _DISTINCT_TEXT = pa.dictionary(pa.int32(), pa.string())
 def columns_of_text(path: Path, layout: Layout, roles: Roles) -> RatingColumns:
     """The columns of a text file, read by as many threads as Arrow likes."""
     source = Source(file_name(path), lambda row: f"row {line_of_record(path, layout, row + layout.header)}")
-    types = dict.fromkeys((_name(place) for place in (roles.user, roles.item, roles.rating)), _DISTINCT_TEXT)
+    types = dict.fromkeys((name_of(place) for place in (roles.user, roles.item, roles.rating)), _DISTINCT_TEXT)
     if roles.timestamp is not None:
-        types[_name(roles.timestamp)] = pa.string()
+        types[name_of(roles.timestamp)] = pa.string()
     try:
         table = _parse(path, layout, types)
     except ARROW_ERRORS as error:
@@ -38,22 +39,23 @@ def columns_of_text(path: Path, layout: Layout, roles: Roles) -> RatingColumns:
     if layout.header and not len(table):
         raise DataError(f"{source.name} holds a header but no ratings. Give at least one row of data below it.")
     return RatingColumns(
-        users=_ids(table[_name(roles.user)]),
-        items=_ids(table[_name(roles.item)]),
-        ratings=table[_name(roles.rating)],
-        timestamps=None if roles.timestamp is None else table[_name(roles.timestamp)],
+        users=_ids(table[name_of(roles.user)]),
+        items=_ids(table[name_of(roles.item)]),
+        ratings=table[name_of(roles.rating)],
+        timestamps=None if roles.timestamp is None else table[name_of(roles.timestamp)],
         source=source,
     )
 
 
-def _name(place: int) -> str:
+def name_of(place: int) -> str:
     """Columns are known by place: headers may repeat names, or have none."""
     return f"column {place}"
 
 
-def _parse(path: Path, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
+def parsing(path: Path, layout: Layout, types: dict[str, pa.DataType]) -> tuple[Any, Any, Any]:
+    """How Arrow is to read, parse and convert a text file."""
     read = pacsv.ReadOptions(
-        column_names=[_name(place) for place in range(len(layout.names))],
+        column_names=[name_of(place) for place in range(len(layout.names))],
         skip_rows=layout.leading + layout.header,
         block_size=BLOCK,
     )
@@ -63,6 +65,11 @@ def _parse(path: Path, layout: Layout, types: dict[str, pa.DataType]) -> pa.Tabl
         newlines_in_values=layout.quoted and _has_quotes(path),  # only then must Arrow look for the end of a row
     )
     convert = pacsv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False)
+    return read, parse, convert
+
+
+def _parse(path: Path, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
+    read, parse, convert = parsing(path, layout, types)
     with open_table(path, layout) as stream:
         return pacsv.read_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
 

@@ -30,8 +30,8 @@ from dpsr.types import Affinity
 
 Floats = npt.NDArray[np.float64]
 
-_TOLERANCE = 1e-2
-"""Features need directions, not digits."""
+_TOLERANCE, _PRODUCTS = 1e-2, 12
+"""Features need directions, not digits; where twelve products leave them open, the mask has none to show."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ def mask_embeddings(table: Table, rank: int) -> Embeddings:
     census, mask = table.census, Incidence(table)
     rank = max(0, min(rank, min(census.shape) - 2))
     left, right = degree_scales(census.user_counts), degree_scales(census.item_counts)
-    s, V = leading_right(partial(mask.gram, left, right), census.n_items, rank + 1, tol=_TOLERANCE)
+    s, V = leading_right(partial(mask.gram, left, right), census.n_items, rank + 1, tol=_TOLERANCE, products=_PRODUCTS)
     _, met = mask.both(np.empty((census.n_users, 0)), right[:, None] * V)
     US = left[:, None] * met
     U = US / np.where(s > 1e-7 * s[0], s, np.inf)

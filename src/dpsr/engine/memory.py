@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from dpsr.engine.block import Array, Block, block_edges
-from dpsr.engine.table import Answer, Table, Task
+from dpsr.engine.table import TIMESTAMP, Answer, Table, Task
 from dpsr.types import Mask
 
 
@@ -20,22 +20,35 @@ class MemoryTable(Table):
         self.mask = mask
         self.census = mask.census
         self._columns: dict[str, Array] = dict(columns or {})
+        if mask.timestamps is not None:
+            self._columns[TIMESTAMP] = mask.timestamps
         self._hidden: frozenset[str] = frozenset()
 
     def run(
-        self, task: Task, sums: Sequence[Array] = (), *, reads: Sequence[str] = (), writes: Sequence[str] = ()
+        self,
+        task: Task,
+        sums: Sequence[Array] = (),
+        *,
+        reads: Sequence[str] = (),
+        writes: Sequence[str] = (),
+        secret: bool = False,
+        keep: bool = False,
     ) -> Answer:
         """See `Table`."""
         made = []
-        for block in self._blocks:
-            columns = {name: self[name][block.ratings] for name in reads}
-            result = task(_with(block, columns), *sums)
+        for block in self.scan(reads):
+            result = task(block, *sums)
             if result is not None:
                 made.append((block, result))
         for name in writes:
             self._keep(name, [(block, result.columns[name]) for block, result in made])
         rows = zip(*(result.rows for _, result in made), strict=True)
         return Answer(tuple(sums), tuple(np.concatenate(parts) for parts in rows))
+
+    def scan(self, reads: Sequence[str] = ()) -> Iterator[Block]:
+        """See `Table`."""
+        for block in self._blocks:
+            yield _with(block, {name: self[name][block.ratings] for name in reads})
 
     def hiding(self, column: str) -> MemoryTable:
         """See `Table`."""
@@ -78,5 +91,5 @@ class MemoryTable(Table):
 def _with(block: Block, columns: Mapping[str, Array]) -> Block:
     """The block with columns, and with what was computed about it before."""
     fresh = Block(block.first, block.start, block.indptr, block.items, block.n_items, columns)
-    fresh.__dict__["by_item"] = block.by_item
+    fresh.__dict__["by_item"] = block.by_item  # sorted once, used in every pass
     return fresh

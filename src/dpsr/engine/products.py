@@ -27,6 +27,9 @@ def by_user(block: Block, X: Floats, values: Floats = _ONES) -> Floats:
     """A X for the block's users, A the mask or `values` on it."""
     Y = np.empty((block.n_users, X.shape[1]))
     with threads_for(len(block.items) * X.shape[1]):
+        if X.shape[1] == 1 and values is _ONES:
+            _rows_sums(block.indptr, block.items, np.ascontiguousarray(X[:, 0]), Y[:, 0])
+            return Y
         _rows_times(block.indptr, block.items, values, np.ascontiguousarray(X), Y)
     return Y
 
@@ -35,6 +38,9 @@ def add_by_item(block: Block, Y: Floats, out: Floats, values: Floats = _ONES) ->
     """out += A' Y for the block's users."""
     by = block.by_item
     with threads_for(len(block.items) * Y.shape[1]):
+        if Y.shape[1] == 1 and values is _ONES:
+            _add_columns_sums(by.items, by.ptr, by.rows, np.ascontiguousarray(Y[:, 0]), out[:, 0])
+            return
         _add_columns_times(by.items, by.ptr, by.rows, by.places, values, np.ascontiguousarray(Y), out)
 
 
@@ -92,13 +98,13 @@ class Incidence:
 def _rows_times(indptr: Ints, items: Codes, values: Floats, X: Floats, Y: Floats) -> None:
     b, ones = X.shape[1], len(values) == 0
     for u in prange(len(indptr) - 1):
-        total = np.zeros(b)
+        y = Y[u]
+        y[:] = 0.0
         for e in range(indptr[u], indptr[u + 1]):
             x = X[np.uint32(items[e])]
             a = 1.0 if ones else values[e]
             for c in range(b):
-                total[c] += a * x[c]
-        Y[u] = total
+                y[c] += a * x[c]
 
 
 @fast_parallel_kernel
@@ -107,13 +113,30 @@ def _add_columns_times(
 ) -> None:
     b, ones = Y.shape[1], len(values) == 0
     for i in prange(len(occurring)):
-        total = np.zeros(b)
+        to = out[np.uint32(occurring[i])]
         for e in range(ptr[i], ptr[i + 1]):
             y = Y[np.uint32(rows[e])]
             a = 1.0 if ones else values[np.uint32(places[e])]
             for c in range(b):
-                total[c] += a * y[c]
-        out[occurring[i]] += total
+                to[c] += a * y[c]
+
+
+@fast_parallel_kernel
+def _rows_sums(indptr: Ints, items: Codes, x: Floats, y: Floats) -> None:
+    for u in prange(len(indptr) - 1):
+        total = 0.0
+        for e in range(indptr[u], indptr[u + 1]):
+            total += x[np.uint32(items[e])]
+        y[u] = total
+
+
+@fast_parallel_kernel
+def _add_columns_sums(occurring: Codes, ptr: Ints, rows: Codes, y: Floats, out: Floats) -> None:
+    for i in prange(len(occurring)):
+        total = 0.0
+        for e in range(ptr[i], ptr[i + 1]):
+            total += y[np.uint32(rows[e])]
+        out[np.uint32(occurring[i])] += total
 
 
 @fast_parallel_kernel

@@ -41,24 +41,29 @@ _HELD, _KEPT = 6, 3
 _SEED = 20_011
 
 
-def leading_right(gram: Gram, n: int, rank: int, *, start: Floats | None = None, tol: float) -> tuple[Floats, Floats]:
-    """The `rank` largest singular values of A (m x n) and their right vectors; `start` is a guess of these."""
+def leading_right(
+    gram: Gram, n: int, rank: int, *, start: Floats | None = None, tol: float, products: int = MAX_BLOCKS
+) -> tuple[Floats, Floats]:
+    """The `rank` largest singular values of A (m x n) and their right vectors; `start` is a guess of these.
+
+    After so many `products` the iteration stops as it stands.
+    """
     with one_blas_thread():
-        return _leading(gram, n, min(rank, n), start, tol)
+        return _leading(gram, n, min(rank, n), start, tol, products)
 
 
-def _leading(gram: Gram, n: int, d: int, start: Floats | None, tol: float) -> tuple[Floats, Floats]:
+def _leading(gram: Gram, n: int, d: int, start: Floats | None, tol: float, most: int) -> tuple[Floats, Floats]:
     width = 4 * -(-d // 4)
     if n <= (_HELD + 1) * width:  # a basis would span the space: G itself is no larger
         values, vectors = np.linalg.eigh(_symmetric(gram(np.eye(n))))
         return np.sqrt(np.maximum(values[::-1][:d], 0)), vectors[:, ::-1][:, :d]
     rng = np.random.default_rng(_SEED)
     X, V, W = first_block(n, width, start, rng), np.empty((n, 0)), np.empty((n, 0))
-    for products in range(1, MAX_BLOCKS + 1):
+    for products in range(1, most + 1):
         V, W = np.hstack([V, X]), np.hstack([W, gram(X)])
         values, Q = np.linalg.eigh(_symmetric(V.T @ W))
         values, Q = np.maximum(values[::-1], 0), Q[:, ::-1]
-        if products == MAX_BLOCKS or settled(np.sqrt(values), _residuals(V, W, values, Q, d), d, tol):
+        if products == most or settled(np.sqrt(values), _residuals(V, W, values, Q, d), d, tol):
             break
         X = orthonormal(W[:, -width:], V, rng)
         if V.shape[1] >= _HELD * width:

@@ -24,6 +24,7 @@ from dpsr.design import Design
 from dpsr.design.priors import EFFECT, ridge
 from dpsr.engine import Block, Made, MemoryTable, Table
 from dpsr.engine.products import at_ratings
+from dpsr.engine.raw import RawTable
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.pipeline.assembly import assemble
 from dpsr.pipeline.estimator import PrivateRecommender
@@ -31,8 +32,9 @@ from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.progress import announce
 from dpsr.privacy import Vault, optimal_channel
 from dpsr.privacy.budget import Components, Forecast, Split, forecast, split
-from dpsr.release import Release
-from dpsr.types import Census, Mask, Model, Scale
+from dpsr.privacy.journal import Journal
+from dpsr.release import Contents, Release
+from dpsr.types import Mask, Model, Scale
 from dpsr.types.effects import Message
 from dpsr.types.levels import GRID, LevelFamily, tabulate, with_variance
 from dpsr.types.raw import RawRatings
@@ -75,18 +77,22 @@ class DPSR(PrivateRecommender):
 
     def fit(self, ratings: RawRatings) -> Self:
         """Ask, infer, release. Only the vault sees values."""
-        vault = Vault(ratings, self.epsilon, delta=self.delta, noise=self._noise())
-        model = self.learn(vault, ratings.mask)
-        released = cast(MemoryTable, vault.table)[RELEASED]
-        self.release_ = Release(model, released, vault.certificate(), "default", self._public_settings())
+        contents = self.contents(RawTable.of(ratings))
+        released = cast(MemoryTable, contents.table)[RELEASED]
+        self.release_ = Release(contents.model, released, contents.certificate, contents.method, contents.settings)
         return self
 
-    def learn(self, vault: Vault, mask: Mask | Census) -> Model:
-        """The whole pipeline on a vault, wherever its table is kept; the private ratings become a column of it."""
-        with one_blas_thread():
-            return self._learn(vault, mask)
+    def contents(self, ratings: RawTable, journal: Journal | None = None) -> Contents:
+        """All stages on a table, wherever it is kept; the private ratings become a column of it.
 
-    def _learn(self, vault: Vault, mask: Mask | Census) -> Model:
+        With a `journal`, answers that were given before are taken from it and not asked again.
+        """
+        vault = Vault(ratings, self.epsilon, delta=self.delta, noise=self._noise(), journal=journal)
+        with one_blas_thread():
+            model = self._learn(vault)
+        return Contents(model, vault.table, vault.certificate(), "default", self._public_settings(), RELEASED)
+
+    def _learn(self, vault: Vault) -> Model:
         announce("Reading the public mask")
         self.split_ = shares = split(vault.census, vault.scale, self.epsilon)
         design = Design.of(vault.table)
@@ -107,6 +113,7 @@ class DPSR(PrivateRecommender):
         else:
             state.release_means(RELEASED)
         to_rating_points(vault.table, vault.scale)
+        mask = vault.table.mask if isinstance(vault.table, MemoryTable) else vault.census
         return assemble(mask, vault.scale, state)
 
 

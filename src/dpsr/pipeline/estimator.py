@@ -10,8 +10,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from dpsr.pipeline.cards import pages_of
 from dpsr.privacy import NoiseSource
 from dpsr.release import Recommendations, Release
+from dpsr.release.folder import write_release
+from dpsr.report import Budget
 from dpsr.types import Certificate, Model
 from dpsr.types.ids import Ids
 
@@ -30,13 +33,19 @@ class PrivateRecommender(BaseEstimator):  # type: ignore[misc]
         """The `n` items that `user` has not rated and is most likely to meet and like."""
         return self.release.recommend(user, n)
 
+    def recommend_all(self, path: str | Path, n: int = 10, *, overwrite: bool = False) -> Path:
+        """Write every user's list to one file (`.parquet` or `.csv`), whole or not at all."""
+        return self.release.recommend_all(path, n, overwrite=overwrite)
+
     def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
         """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""
         return self.release.fold_in(items, values, n)
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the release folder, whole or not at all."""
-        return self.release.save(path, overwrite=overwrite)
+    def save(self, path: str | Path, *, overwrite: bool = False, budget: Budget | None = None) -> Path:
+        """Write the release folder with its card, whole or not at all; `budget` is what a ledger said, for the card."""
+        return write_release(
+            self.release.contents, Path(path), overwrite=overwrite, pages=pages_of(self.release, budget)
+        )
 
     @property
     def release(self) -> Release:

@@ -23,9 +23,11 @@ from dpsr.design.priors import ridge
 from dpsr.engine.products import moments_at_ratings
 from dpsr.errors import ParameterError
 from dpsr.linalg.compiled import one_blas_thread
+from dpsr.pipeline.curate import Account
 from dpsr.pipeline.default import ask_sums, ask_usage
 from dpsr.privacy import NoiseSource, Vault
 from dpsr.privacy.budget import Components, Forecast, Split, forecast, split
+from dpsr.privacy.mechanisms import check_epsilon
 from dpsr.types import Certificate
 from dpsr.types.raw import RawRatings
 
@@ -65,8 +67,15 @@ class Plan:
         )
 
 
-def plan_table(ratings: RawRatings, epsilons: str, *, spread: float | None, measure: float | None) -> Plan:
-    """Forecasts for a comma-separated list of budgets."""
+def plan_table(
+    ratings: RawRatings,
+    epsilons: str,
+    *,
+    spread: float | None,
+    measure: float | None,
+    account: Account | None = None,
+) -> Plan:
+    """Forecasts for a comma-separated list of budgets; what is measured is charged to `account` first."""
     try:
         budgets = [float(text) for text in epsilons.split(",")]
     except ValueError as error:
@@ -78,10 +87,19 @@ def plan_table(ratings: RawRatings, epsilons: str, *, spread: float | None, meas
         )
     components, certificate = Components(), None
     if measure is not None:
-        components, measured, certificate = measure_components(ratings, measure)
+        components, measured, certificate = _measure(ratings, check_epsilon(measure), account)
         spread = spread or measured
     forecasts = tuple(forecast(ratings.mask, ratings.scale, epsilon, components) for epsilon in budgets)
     return Plan(forecasts, components, spread, certificate)
+
+
+def _measure(ratings: RawRatings, epsilon: float, account: Account | None) -> tuple[Components, float, Certificate]:
+    if account is None:
+        return measure_components(ratings, epsilon)
+    charge = account.charge("plan")
+    answer = measure_components(ratings, charge.spendable)
+    account.ledger.record(charge, answer[2])
+    return answer
 
 
 def measure_components(

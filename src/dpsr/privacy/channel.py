@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.errors import PrivacyError
-from dpsr.privacy.exact import delta_of, epsilon_of
 from dpsr.privacy.noise import NoiseSource, NoiseStream
 from dpsr.privacy.sampler import BITS, Sampler, to_weights
 from dpsr.types import Scale
+from dpsr.types.exact import delta_of, epsilon_of
 
 Floats = npt.NDArray[np.float64]
 

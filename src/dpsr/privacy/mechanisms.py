@@ -22,9 +22,9 @@ from scipy.special import log_ndtr, ndtr
 
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channel import Channel
-from dpsr.privacy.exact import epsilon_of
 from dpsr.privacy.sampler import to_weights
 from dpsr.types import Scale
+from dpsr.types.exact import epsilon_of
 
 Floats = npt.NDArray[np.float64]
 

@@ -21,6 +21,7 @@ from dpsr.privacy.published import AsPublished
 from dpsr.privacy.sampler import BITS
 from dpsr.types import Census, Certificate, Mask, Part, PrivateRatings, Scale
 from dpsr.types.certificate import Table
+from dpsr.types.prices import PUBLISHED
 from dpsr.types.raw import RawRatings
 
 _MEAN_LEAK = (
@@ -99,7 +100,7 @@ def _channel_receipt(channel: Channel, delta: float | None) -> tuple[Part, tuple
 def _published_receipt(mechanism: AsPublished) -> tuple[Part, tuple[str, ...]]:
     part = Part(
         name="ratings",
-        mechanism="calibrated laplace, as published, clipped",
+        mechanism=PUBLISHED,
         epsilon=mechanism.epsilon,
         details={
             "nominal": mechanism.nominal,

@@ -14,7 +14,7 @@ stays below it, and the families in `worst_data_set` approach it. (On a two-leve
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, log1p, nextafter
+from math import log1p
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ import numpy.typing as npt
 from dpsr.privacy.channel import Channel
 from dpsr.privacy.mechanisms import check_alpha, check_epsilon, information_weights, laplace_around
 from dpsr.types import Scale
+from dpsr.types.prices import published_price
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,9 +47,7 @@ class AsPublished:
     @property
     def epsilon(self) -> float:
         """The true worst case over all data sets, the moving mean included, rounded up."""
-        own = max(log1p(self.alpha) + self.base, self.nominal)
-        others = 2 * self.alpha * max(1.0, self.base)
-        return nextafter(nextafter(own + others, inf), inf)
+        return published_price(self.nominal, self.alpha)
 
     def channel(self, mean: float) -> Channel:
         """The table it draws from once the mean is known. It depends on every rating, so it is never published."""

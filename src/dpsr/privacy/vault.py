@@ -28,12 +28,13 @@ from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channel import Channel
 from dpsr.privacy.discrete import discrete_laplace, laplace_scale
-from dpsr.privacy.exact import float_up
+from dpsr.privacy.journal import Journal
 from dpsr.privacy.mechanisms import analytic_sigma, check_delta, check_epsilon
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.privatise import SEEDED, as_table, public_facts
 from dpsr.privacy.sampler import BITS, Sampler
 from dpsr.types import Census, Certificate, Part, Scale
+from dpsr.types.exact import float_up
 from dpsr.types.raw import RawRatings
 
 Floats = npt.NDArray[np.float64]
@@ -58,7 +59,13 @@ class Vault:
     """Raw ratings and a budget. Ask; do not look."""
 
     def __init__(
-        self, ratings: RawRatings | RawTable, epsilon: float, *, noise: NoiseSource, delta: float | None = None
+        self,
+        ratings: RawRatings | RawTable,
+        epsilon: float,
+        *,
+        noise: NoiseSource,
+        delta: float | None = None,
+        journal: Journal | None = None,
     ) -> None:
         raw = RawTable.of(ratings) if isinstance(ratings, RawRatings) else ratings
         self.scale: Scale = raw.scale
@@ -68,6 +75,7 @@ class Vault:
         self.delta = None if delta is None else check_delta(delta)
         self._raw = raw.table
         self._noise = noise
+        self._journal = journal
         self._parts: list[Part] = []
 
     @property
@@ -131,6 +139,8 @@ class Vault:
             tables=tuple(as_table(channel.weights) for channel in channels.values()),
         )
         self._charge(part)
+        if self._journal and self._journal.answered(part) is None:
+            self._journal.keep(part, np.empty(0, dtype=np.int64))  # the symbols are kept block by block
         k, most = self.scale.n_levels, max(channel.weights.shape[1] for channel in channels.values())
         stacked, at = np.zeros((len(channels) * k, most), dtype=np.uint64), np.zeros(max(channels) + 1, dtype=np.int64)
         for place, (number, channel) in enumerate(channels.items()):
@@ -142,7 +152,7 @@ class Vault:
             rows = at[block.columns[choice]] + block.columns[LEVEL]
             return Made({symbol: sampler.draw(rows, stream, block.start)})
 
-        self._raw.run(draw, reads=[choice, LEVEL], writes=[symbol])
+        self._raw.run(draw, reads=[choice, LEVEL], writes=[symbol], secret=True, keep=self._journal is not None)
 
     def certificate(self, nominal: float | None = None) -> Certificate:
         """The receipt for everything asked so far."""
@@ -171,7 +181,11 @@ class Vault:
             details=details,
         )
         self._charge(part)
-        noisy = values + discrete_laplace(scale, len(values), self._noise)
+        noisy = self._journal.answered(part) if self._journal else None
+        if noisy is None:
+            noisy = values + discrete_laplace(scale, len(values), self._noise)
+            if self._journal:
+                self._journal.keep(part, noisy)
         return Noisy(noisy.astype(np.float64) * unit, 2 * (float(scale) * unit) ** 2)
 
     def _charge(self, part: Part) -> None:

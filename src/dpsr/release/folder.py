@@ -1,7 +1,7 @@
 """The release folder: written beside its place, forced to disk, then renamed into it. Whole or not at all.
 
     certificate.json   what is protected and what it cost
-    manifest.json      SHA-256 and size of every other file
+    manifest.json      SHA-256 and size of every other file, and a seal over itself
     model.json         scale, method and public settings
     ratings.parquet    user, item, rating[, timestamp]: the private table
     users.parquet      user, n_ratings, mean, factors[, affinity]
@@ -13,11 +13,7 @@ No pickles: Parquet and JSON only.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,7 +23,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import ReleaseError
+from dpsr.release.contents import Contents
+from dpsr.release.manifest import write_manifest
+from dpsr.release.place import placed, sync_tree
 from dpsr.release.release import Release
 from dpsr.types import Affinity, Certificate, Mask, Model, Scale
 from dpsr.types.ids import codes_of
@@ -35,44 +35,30 @@ from dpsr.types.ids import codes_of
 Floats = npt.NDArray[np.float64]
 
 MODEL_FORMAT = "dpsr-model-1"
-MANIFEST = "manifest.json"
+
+_FIXED_BYTES, _BYTES_PER_RATING, _BYTES_PER_ROW = 3_000_000, 40, 1_000
+"""Certificate and pages; five columns of eight bytes; some hundred numbers for each user and item."""
 
 
 def write_release(
-    release: Release, path: Path, *, overwrite: bool = False, pages: Mapping[str, str] | None = None
+    contents: Contents, path: Path, *, overwrite: bool = False, pages: Mapping[str, str] | None = None
 ) -> Path:
-    """Write `release` as the folder `path`, with further text `pages`; an existing one stays unless `overwrite`."""
-    check_target(path, overwrite=overwrite)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
-    try:
-        draft.chmod(0o755)
-        _write_files(release, draft)
+    """Write the folder `path`, with further text `pages`; an existing one stays unless `overwrite`."""
+    with placed(path, overwrite=overwrite) as draft:
+        draft.mkdir()
+        _write_files(contents, draft)
         for name, text in (pages or {}).items():
             (draft / name).write_text(text, "utf-8")
-        _write_manifest(draft)
-        for entry in [*draft.iterdir(), draft]:
-            _sync(entry)
-        _swap_in(draft, path)
-    except OSError as error:
-        raise ReleaseError(
-            f"the release could not be written to {path.name}: {error.strerror or error}. "
-            "Nothing was left behind. Choose a folder with enough room (--out) and run again."
-        ) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        write_manifest(draft)
+        sync_tree(draft)
     return path
 
 
-def check_target(path: Path, *, overwrite: bool = False) -> None:
-    """Refuse early, before anything is computed or spent."""
-    if path.exists() and not path.is_dir():
-        raise ReleaseError(f"{path.name} is a file; a release is a folder. Choose another name with --out.")
-    if path.exists() and any(path.iterdir()):
-        if not overwrite:
-            raise ReleaseError(f"the folder {path.name} exists already. Choose another name, or allow it with --force.")
-        if not (path / MANIFEST).exists():
-            raise ReleaseError(f"the folder {path.name} is not a release, so it is not replaced. Choose another name.")
+def expected_bytes(mask: Mask) -> int:
+    """About what a release of these ratings takes on disk, on the generous side; read off the public mask."""
+    ids = mask.user_ids.nbytes + mask.item_ids.nbytes
+    rows = mask.n_users + mask.n_items
+    return _FIXED_BYTES + 2 * ids + _BYTES_PER_RATING * mask.n_ratings + _BYTES_PER_ROW * rows
 
 
 def load_release(path: str | Path) -> Release:
@@ -96,47 +82,56 @@ def load_release(path: str | Path) -> Release:
         ) from error
 
 
-def _write_files(release: Release, folder: Path) -> None:
-    model, mask = release.model, release.mask
-    _write_json(folder / "model.json", _model_facts(release))
-    (folder / "certificate.json").write_text(release.certificate.to_json(), "utf-8")
-    columns = {
-        "user": mask.user_ids.take(pa.array(mask.users)),
-        "item": mask.item_ids.take(pa.array(mask.items)),
-        "rating": release.ratings,
-    }
-    if mask.timestamps is not None:
-        columns["timestamp"] = mask.timestamps
-    if model.observed is not None:
-        columns["predicted"] = model.observed
-    pq.write_table(pa.table(columns), folder / "ratings.parquet")
+def _write_files(contents: Contents, folder: Path) -> None:
+    model, census = contents.model, contents.table.census
+    _write_json(folder / "model.json", _model_facts(contents))
+    (folder / "certificate.json").write_text(contents.certificate.to_json(), "utf-8")
+    _write_ratings(contents, folder / "ratings.parquet")
     _write_side(
         folder / "users.parquet",
-        {"user": mask.user_ids, "n_ratings": mask.user_counts, "mean": model.user_means},
+        {"user": census.user_ids, "n_ratings": census.user_counts, "mean": model.user_means},
         {"factors": model.user_factors, "affinity": None if model.affinity is None else model.affinity.users},
     )
     _write_side(
         folder / "items.parquet",
-        {"item": mask.item_ids, "n_ratings": mask.item_counts, "mean": model.item_means},
+        {"item": census.item_ids, "n_ratings": census.item_counts, "mean": model.item_means},
         {"factors": model.item_factors, "affinity": None if model.affinity is None else model.affinity.items},
     )
-    if not release.certificate.private:
-        reasons = "\n".join(f"* {reason}" for reason in release.certificate.reasons)
+    if not contents.certificate.private:
+        reasons = "\n".join(f"* {reason}" for reason in contents.certificate.reasons)
         (folder / "NOT_PRIVATE.txt").write_text(f"NOT PRIVATE. Do not share this folder.\n{reasons}\n", "utf-8")
 
 
-def _model_facts(release: Release) -> dict[str, Any]:
-    scale = release.scale
+def _write_ratings(contents: Contents, path: Path) -> None:
+    """The table block by block: it may be larger than memory."""
+    table, census = contents.table, contents.table.census
+    times = {TIMESTAMP: TIMESTAMP} if census.timed else {}
+    names = {"rating": contents.ratings, **times, **({"predicted": contents.observed} if contents.observed else {})}
+    writer = None
+    for block in table.scan(list(names.values())):
+        rows = pa.table({
+            "user": census.user_ids.take(pa.array(block.rows + block.first)),
+            "item": census.item_ids.take(pa.array(block.items)),
+            **{name: block.columns[column] for name, column in names.items()},
+        })  # fmt: skip
+        writer = writer or pq.ParquetWriter(path, rows.schema)
+        writer.write_table(rows)
+    if writer is not None:
+        writer.close()
+
+
+def _model_facts(contents: Contents) -> dict[str, Any]:
+    model, scale = contents.model, contents.model.scale
     return {
         "format": MODEL_FORMAT,
-        "method": release.method,
-        "settings": release.settings,
+        "method": contents.method,
+        "settings": contents.settings,
         "scale": {"low": scale.low, "high": scale.high, "step": scale.step, "snap": scale.snap},
-        "rank": release.model.rank,
-        "overall": release.model.overall,
-        "residual_variance": release.model.residual_variance,
-        "user_mean": release.model.user_mean.tolist(),
-        "user_covariance": release.model.user_covariance.tolist(),
+        "rank": model.rank,
+        "overall": model.overall,
+        "residual_variance": model.residual_variance,
+        "user_mean": model.user_mean.tolist(),
+        "user_covariance": model.user_covariance.tolist(),
     }
 
 
@@ -152,34 +147,6 @@ def _write_side(path: Path, columns: dict[str, Any], vectors: dict[str, Floats |
 
 def _write_json(path: Path, record: dict[str, Any]) -> None:
     path.write_text(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
-
-
-def _write_manifest(folder: Path) -> None:
-    files = {
-        file.name: {"sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "bytes": file.stat().st_size}
-        for file in sorted(folder.iterdir())
-    }
-    _write_json(folder / MANIFEST, {"format": "dpsr-manifest-1", "files": files})
-
-
-def _sync(entry: Path) -> None:
-    handle = os.open(entry, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _swap_in(draft: Path, path: Path) -> None:
-    """Rename the finished draft into place; an old release steps aside first and is deleted last."""
-    old = None
-    if path.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
-        os.rename(path, old / path.name)
-    os.rename(draft, path)
-    _sync(path.parent)
-    if old is not None:
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _assemble(facts: dict[str, Any], certificate: Certificate, tables: dict[str, pa.Table]) -> Release:

@@ -5,20 +5,28 @@ It holds the public mask, private ratings, a model and a certificate. There is n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from dpsr.engine import MemoryTable
 from dpsr.errors import ParameterError
+from dpsr.release.adapters import IdMap, UserItems, matrices, tables
+from dpsr.release.adapters.optional import optional
+from dpsr.release.contents import Contents
+from dpsr.release.exact import score_pairs
 from dpsr.release.guest import Guest
 from dpsr.release.ranking import Recommendations, best_items
 from dpsr.types import Certificate, Mask, Model, Scale
 from dpsr.types.ids import Ids
 
 Floats = npt.NDArray[np.float64]
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +67,12 @@ class Release:
     def recommend(self, user: str | int, n: int = 10) -> Recommendations:
         """The `n` items that `user` has not rated and is most likely to meet and like."""
         code = int(self.mask.user_codes([user])[0])
-        rated = slice(self.mask.indptr[code], self.mask.indptr[code + 1]) if code >= 0 else slice(0)
-        predicted = self.model.predict(np.array([code]), np.arange(self.mask.n_items))
-        return best_items(self.model, self.model.scores(code), predicted, self.mask.items[rated], n)
+        if code < 0:
+            return best_items(self.model, self.model.scores(-1), self.model.item_means, [], n)
+        rated = self.mask.items[self.mask.indptr[code] : self.mask.indptr[code + 1]]
+        return best_items(
+            self.model, *score_pairs(self.model, np.array([code]), np.arange(self.mask.n_items)), rated, n
+        )
 
     def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
         """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""
@@ -75,7 +86,65 @@ class Release:
         """Write the release folder, whole or not at all."""
         from dpsr.release.folder import write_release
 
-        return write_release(self, Path(path), overwrite=overwrite)
+        return write_release(self.contents, Path(path), overwrite=overwrite)
+
+    @property
+    def contents(self) -> Contents:
+        """What its folder holds."""
+        observed = {} if self.model.observed is None else {"predicted": self.model.observed}
+        table = MemoryTable(self.mask, {"rating": self.ratings, **observed})
+        return Contents(
+            self.model, table, self.certificate, self.method, self.settings, "rating", next(iter(observed), None)
+        )
+
+    def recommend_all(
+        self, path: str | Path, n: int = 10, *, overwrite: bool = False, progress: Progress | None = None
+    ) -> Path:
+        """Write every user's list to one file (`.parquet` or `.csv`): user, rank, item, score. Whole or not at all.
+
+        The rows are those of `recommend`. `progress` hears how many users are done, and of how many.
+        """
+        from dpsr.release.everyone import write_lists
+
+        return write_lists(self.model, Path(path), n, overwrite=overwrite, progress=progress)
+
+    @property
+    def ids(self) -> IdMap:
+        """From ids to the rows and columns of matrices, and back."""
+        return IdMap(self.mask)
+
+    def to_arrow(self) -> pa.Table:
+        """The private ratings as an Arrow table: user, item, rating and perhaps timestamp."""
+        return tables.arrow_table(self)
+
+    def to_pandas(self) -> Any:
+        """The private ratings as a pandas DataFrame."""
+        return tables.pandas_frame(self)
+
+    def to_polars(self) -> Any:
+        """The private ratings as a polars DataFrame."""
+        return tables.polars_frame(self)
+
+    def to_scipy(self) -> Any:
+        """The private ratings as a `scipy.sparse.csr_array`, users x items; `ids` names its rows and columns."""
+        return matrices.csr(self)
+
+    def to_implicit(self, *, liked_from: float | None = None) -> UserItems:
+        """What implicit's models are fitted on: weights, or ones from the rating `liked_from` on. With the ids."""
+        return matrices.user_items(self, liked_from)
+
+    def to_surprise(self) -> Any:
+        """A `surprise.Dataset` of the private ratings, with raw ids and the declared scale."""
+        from dpsr.release.adapters.for_surprise import dataset
+
+        return dataset(self)
+
+    def to_torch(self) -> Any:
+        """A PyTorch `Dataset` of (user code, item code, private rating)."""
+        optional("torch", "to_torch")
+        from dpsr.release.adapters.for_torch import RatingDataset
+
+        return RatingDataset(self)
 
     def __repr__(self) -> str:
         m, n = self.mask.shape

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from fractions import Fraction
 from math import inf, nextafter
 from typing import Any, TypeAlias
+
+from dpsr.types.exact import sum_up
 
 UNIT = (
     "The value of one rating. Two data sets are neighbours when they differ in the value of exactly one rating; "
     "who rated what is public."
 )
+
+COMPOSITION = "basic: the parts concern the same ratings, so their prices add up"
 
 FORMAT = "dpsr-certificate-1"
 
@@ -61,21 +64,21 @@ class Certificate:
     private: bool
     reasons: tuple[str, ...] = ()
     unit: str = UNIT
-    composition: str = "basic: the parts concern the same ratings, so their prices add up"
+    composition: str = COMPOSITION
     software: str = ""
 
     @property
     def epsilon(self) -> float:
         """The exact price of everything together, never rounded down."""
-        return _sum_up(part.epsilon for part in self.parts)
+        return sum_up(part.epsilon for part in self.parts)
 
     @property
     def delta(self) -> float:
-        return _sum_up(part.delta for part in self.parts)
+        return sum_up(part.delta for part in self.parts)
 
     def epsilon_for_user(self, n_ratings: int) -> float:
         """The price for all `n_ratings` of one person together: group privacy adds up."""
-        return _sum_up([self.epsilon] * n_ratings) if n_ratings < 64 else nextafter(self.epsilon * n_ratings, inf)
+        return sum_up([self.epsilon] * n_ratings) if n_ratings < 64 else nextafter(self.epsilon * n_ratings, inf)
 
     def __str__(self) -> str:
         word = "private" if self.private else "NOT PRIVATE"
@@ -83,8 +86,9 @@ class Certificate:
         why = "" if self.private else f" ({'; '.join(self.reasons)})"
         return f"{word}: epsilon = {self.epsilon:.6g}{delta} per rating{why}"
 
-    def to_json(self) -> str:
-        record = {
+    def to_record(self) -> dict[str, Any]:
+        """Plain data, as JSON holds it: infinity is a word."""
+        return {
             "format": FORMAT,
             "private": self.private,
             "reasons": list(self.reasons),
@@ -98,7 +102,9 @@ class Certificate:
             "parts": [{**asdict(part), "epsilon": _number(part.epsilon)} for part in self.parts],
             "software": self.software,
         }
-        return json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_record(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
@@ -124,16 +130,6 @@ class Certificate:
             composition=record["composition"],
             software=record["software"],
         )
-
-
-def _sum_up(prices: Any) -> float:
-    """A sum of floats, rounded up: the exact rational sum, then the next float that is not below it."""
-    prices = list(prices)
-    if any(price == inf for price in prices):
-        return inf
-    exact = sum((Fraction(price) for price in prices), Fraction(0))
-    rounded = float(exact)
-    return rounded if Fraction(rounded) >= exact else nextafter(rounded, inf)
 
 
 def _number(price: float) -> float | str:

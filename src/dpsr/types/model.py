@@ -21,7 +21,7 @@ from dpsr.types.mask import Mask
 from dpsr.types.scale import Scale
 
 Floats = npt.NDArray[np.float64]
-_HARDLY = 1e-6
+HARDLY = 1e-6
 """Below this the mask says an item is never met, and only the predicted rating decides."""
 
 Codes = npt.NDArray[np.int32] | npt.NDArray[np.int64]
@@ -95,10 +95,16 @@ class Model:
         By predicted rating alone, obscure items that hardly anybody meets would come first. Predictions are unclipped,
         since clipping would lose their order.
         """
-        if self.affinity is None:
-            return predicted
-        likes = ndtr((predicted - self.overall) / np.sqrt(max(self.residual_variance, 1e-12)))
-        return np.maximum(reach @ self.affinity.items.T, _HARDLY) * likes
+        return predicted if self.affinity is None else self.weigh(predicted, reach @ self.affinity.items.T)
+
+    def weigh(self, predicted: Floats, meets: Floats) -> Floats:
+        """P(likes) from the prediction, times P(meets), which is never taken below `HARDLY`."""
+        return np.maximum(meets, HARDLY) * ndtr((predicted - self.overall) / self.deviation)
+
+    @property
+    def deviation(self) -> float:
+        """How far a raw rating lies from its prediction, as a standard deviation."""
+        return float(np.sqrt(max(self.residual_variance, 1e-12)))
 
     @cached_property
     def _cells(self) -> npt.NDArray[np.int64]:

@@ -10,6 +10,7 @@ Logarithms and exponentials are taken with 60 digits and rounded so that epsilon
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from math import exp, inf, nextafter
@@ -28,6 +29,12 @@ def float_up(value: Fraction | Decimal) -> float:
     """The smallest float that is not below `value`."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= Fraction(value) else nextafter(nearest, inf)
+
+
+def sum_up(prices: Iterable[float]) -> float:
+    """A sum of floats that is never understated: the exact rational sum, rounded up once."""
+    prices = list(prices)
+    return inf if inf in prices else float_up(sum((Fraction(price) for price in prices), Fraction(0)))
 
 
 def log_up(ratio: Fraction) -> float:

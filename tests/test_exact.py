@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsr.privacy.exact import delta_of, epsilon_of, exp_down, exp_up, float_up, log_up, worst_ratio
+from dpsr.types.exact import delta_of, epsilon_of, exp_down, exp_up, float_up, log_up, worst_ratio
 
 BITS = 10
 

@@ -1,0 +1,136 @@
+"""The audits a command asks for: which trials, how the risk is shared, what is compared with what.
+
+All bounds of one report hold together at 95 % confidence: every trial gets an equal share of the 5 % risk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.audit.canaries import guess, plant
+from dpsr.audit.findings import CONFIDENCE, AuditReport, Finding
+from dpsr.audit.planted import planted
+from dpsr.audit.stage1 import histogram, paired, published, repeated, single, sums, through_privatise, through_vault
+from dpsr.audit.tables import certificate_trials
+from dpsr.audit.trials import Trial, run
+from dpsr.data import realistic
+from dpsr.pipeline.estimator import PrivateRecommender
+from dpsr.pipeline.methods import build
+from dpsr.privacy import AsPublished, Channel, NoiseSource, calibrated_laplace, optimal_channel
+from dpsr.privacy.mechanisms import check_epsilon
+from dpsr.release import Release
+from dpsr.types import Scale
+from dpsr.types.raw import RawRatings
+
+Report = Callable[[str], None]
+
+_SHARE = 0.5
+"""How many of the ratings become canaries."""
+
+
+def audit_method(
+    method: str,
+    scale: Scale,
+    epsilon: float,
+    ratings: RawRatings | None = None,
+    *,
+    seed: int | None = None,
+    progress: Report = lambda _: None,
+) -> AuditReport:
+    """Stage 1 of a method by trials, the whole pipeline by one run with canaries among `ratings` or made-up ones."""
+    trials = stage1_trials(method, scale, check_epsilon(epsilon))
+    alpha = (1 - CONFIDENCE) / (len(trials) + 1)
+    findings = list(_findings(trials, _noise(seed), alpha, progress))
+    if method == "as-published":
+        worst, certified = max(findings, key=lambda finding: finding.lower), AsPublished(scale, epsilon).epsilon
+        findings.append(replace(worst, what="the same against its certificate", claimed=certified))
+    progress("whole pipeline, one run with canaries")
+    pipeline = build(method, epsilon).set_params(random_state=seed)
+    table = made_up(scale) if ratings is None else ratings
+    findings.append(audit_pipeline(pipeline, table, claim=epsilon, alpha=alpha, seed=seed))
+    return AuditReport(f"{method} at epsilon = {epsilon:g}, scale {scale}", tuple(findings), ratings is not None)
+
+
+def audit_release(release: Release, *, seed: int | None = None, progress: Report = lambda _: None) -> AuditReport:
+    """Every table and every noise a certificate states, drawn from again; no rating is needed."""
+    trials = certificate_trials(release)
+    findings = _findings(trials, _noise(seed), (1 - CONFIDENCE) / len(trials), progress)
+    return AuditReport(f"certificate of a release, {release.method}, scale {release.scale}", tuple(findings))
+
+
+def audit_planted(
+    scale: Scale, epsilon: float, *, seed: int | None = None, progress: Report = lambda _: None
+) -> AuditReport:
+    """Mechanisms with a planted error: each of them is to be rejected."""
+    trials = planted(scale, check_epsilon(epsilon))
+    findings = _findings(trials, _noise(seed), (1 - CONFIDENCE) / len(trials), progress)
+    return AuditReport(f"planted errors at epsilon = {epsilon:g}, scale {scale}", tuple(findings))
+
+
+def audit_pipeline(
+    pipeline: PrivateRecommender,
+    ratings: RawRatings,
+    *,
+    claim: float,
+    alpha: float = 1 - CONFIDENCE,
+    seed: int | None = None,
+) -> Finding:
+    """Hide canaries among `ratings`, fit `pipeline` once, guess them from its release."""
+    # the secret bits must not come from the stream that feeds the noise, also where both come from one seed
+    rng = np.random.default_rng(None if seed is None else [seed, 1])
+    table, canaries = plant(ratings, _SHARE, rng)
+    found = guess(pipeline.fit(table).release, canaries, alpha=alpha)
+    detail = f"{found.correct:,} of {found.guesses:,} guesses right, {found.canaries:,} canaries in one run"
+    return Finding("whole pipeline, guessing canaries", claim, found.lower, found.guesses, detail)
+
+
+def stage1_trials(method: str, scale: Scale, epsilon: float) -> list[Trial]:
+    """Every way in which the method lets a raw rating meet noise."""
+    if method == "as-published":
+        mechanism = AsPublished(scale, epsilon)
+        return [published(f"Stage 1 as published, {n} ratings", mechanism, n) for n in (2, 3)]
+    make, through = (_optimal, through_vault) if method == "default" else (calibrated_laplace, through_privatise)
+    one, half = make(scale, epsilon), make(scale, epsilon / 2)
+    trials = [
+        single("one rating, all pairs of levels", one, through(one), one.epsilon),
+        paired("two ratings, one of them changed", one, through(one), one.epsilon),
+        repeated("one rating in two releases", one, half, (through(one), through(half))),
+    ]
+    if method == "default":
+        trials.append(sums("noisy sums of an item and a user", scale, epsilon))
+        trials.append(histogram("noisy histogram of levels", scale, epsilon))
+    return trials
+
+
+def made_up(scale: Scale, seed: int = 20_240_602) -> RawRatings:
+    """Ratings with the habits of people on any scale: stars, spread over its levels."""
+    stars = realistic(seed, n_users=600, n_items=300, n_ratings=30_000)
+    within = np.random.default_rng(seed).random(len(stars))
+    levels = ((stars.levels + within) / 5 * scale.n_levels).astype(np.uint16)
+    return RawRatings(stars.mask, levels, scale)
+
+
+def _findings(trials: Sequence[Trial], noise: NoiseSource, alpha: float, progress: Report) -> list[Finding]:
+    found = []
+    for trial in trials:
+        progress(trial.name)
+        seen = run(trial, noise, alpha=alpha)
+        a, b = (trial.datasets[row] for row in seen.pair)
+        detail = f"levels {a}: {seen.hits:,} hits, levels {b}: {seen.others:,}, of {seen.trials:,} releases each"
+        found.append(Finding(trial.name, trial.claim, seen.lower, trial.runs, detail))
+    return found
+
+
+def _noise(seed: int | None) -> NoiseSource:
+    return NoiseSource.system() if seed is None else NoiseSource.seeded(seed)
+
+
+def _optimal(scale: Scale, epsilon: float) -> Channel:
+    """A channel as the default pipeline builds them: for a prior with most ratings somewhat above the middle."""
+    place = np.linspace(-1, 1, scale.n_levels)
+    prior: npt.NDArray[np.float64] = np.exp(-((place - 0.3) ** 2) / 0.5)
+    return optimal_channel(scale, epsilon, prior)

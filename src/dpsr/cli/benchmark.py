@@ -1,0 +1,68 @@
+"""`dpsr benchmark`: every method side by side on one protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markdown import Markdown
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from dpsr.cli.terminal import complain, err, out
+
+EXAMPLE = (
+    "Example: dpsr benchmark realistic paper --methods dpsr,paper,als --epsilons 0.5,1,2 --seeds 2 --out benchmark/"
+)
+
+
+def benchmark(
+    data: Annotated[
+        list[str],
+        typer.Argument(help="Rating files, folders of known sets, or the generators `realistic` and `paper`."),
+    ],
+    out_dir: Annotated[Path, typer.Option("--out", help="Folder for tables and charts; an old run is resumed.")] = Path(
+        "benchmark"
+    ),
+    methods: Annotated[
+        str | None, typer.Option(help="Methods, separated by commas; your own as module:factory. Without: all.")
+    ] = None,
+    epsilons: Annotated[str | None, typer.Option(help="Budgets, separated by commas.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many random splits.")] = None,
+    scale: Annotated[
+        list[str] | None, typer.Option(help="NAME=LOW:HIGH:STEP of a rating file; may be given several times.")
+    ] = None,
+    downstream: Annotated[bool, typer.Option("--downstream", help="Also train learners on released ratings.")] = False,
+    attacks: Annotated[bool, typer.Option("--attacks", help="Also attack every method's output.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="All methods, budgets, learners and attacks, five seeds.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 for one per core.")] = 0,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds a single run may take.")] = 900,
+    retry: Annotated[bool, typer.Option("--retry", help="Run again what failed before.")] = False,
+    document: Annotated[
+        Path | None, typer.Option(help="Markdown file whose generated sections are to be refilled.")
+    ] = None,
+) -> None:
+    """Measure every method side by side: error, ranking, significance, time, memory, attacks. NOT PRIVATE."""
+    from dpsr.evaluate.benchmark.request import request_of
+    from dpsr.evaluate.benchmark.run import benchmark as run
+
+    request = request_of(
+        data, scales=scale or [], methods=methods, epsilons=epsilons, seeds=seeds, downstream=downstream,
+        attacks=attacks, full=full, timeout=timeout, workers=jobs, retry=retry,
+    )  # fmt: skip
+    columns = (TextColumn("{task.description:45}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    try:
+        with Progress(*columns, TimeRemainingColumn(), console=err) as bar:
+            task = bar.add_task("starting", total=None)
+            result = run(
+                request, out_dir, document=document,
+                progress=lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        complain(f"interrupted; what is done is kept in {out_dir}, and the same command goes on from there.")
+        raise typer.Exit(130) from None
+    text = result.report.read_text("utf-8")
+    out.print(Markdown(text) if out.is_terminal else text, markup=False, soft_wrap=not out.is_terminal)
+    out.print(f"{len(result.files)} tables and charts in [bold]{out_dir}[/bold]; {result.report.name} is above.")

@@ -1,0 +1,83 @@
+"""`dpsr compare`: releases side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpsr.cli.opening import open_release
+from dpsr.cli.rows import Json, clean
+from dpsr.cli.terminal import out
+
+if TYPE_CHECKING:
+    from dpsr.pipeline.comparing import Column, Comparison
+
+EXAMPLE = "Example: dpsr compare release-a/ release-b/"
+
+NOTE = (
+    "Expected accuracy is RMSE as a share of predicting one constant, from public counts; differences are in rating "
+    "points over {pairs:,} common pairs, overlap is the share of top-10 lists in common over {users:,} common users."
+)
+
+
+def compare(
+    releases: Annotated[
+        list[Path], typer.Argument(metavar="RELEASE...", file_okay=False, help="Release folders to put side by side.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Put releases side by side: method, exact epsilon, shape, expected accuracy, and how far their answers differ."""
+    from dpsr.pipeline.comparing import compare as put_side_by_side
+
+    loaded = [open_release(folder) for folder in releases]
+    comparison = put_side_by_side(loaded, [str(folder) for folder in releases])
+    if as_json:
+        typer.echo(json.dumps(comparison.to_dict(), indent=2, allow_nan=False))
+        return
+    _print(comparison)
+
+
+def _print(comparison: Comparison) -> None:
+    from rich.table import Table
+
+    columns = comparison.columns
+    parts = list(dict.fromkeys(name for column in columns for name in column.parts))
+    facts = [_facts(column, parts) for column in columns]
+    shown = Table("", *(clean(column.name) for column in columns))
+    for name in facts[0]:
+        shown.add_row(name, *(column[name] for column in facts))
+    out.print(shown)
+    if len(columns) > 1 and not comparison.between:
+        out.print("They have no user or no item in common, so there are no answers to compare.")
+    elif len(columns) > 1:
+        _print_between(comparison)
+
+
+def _print_between(comparison: Comparison) -> None:
+    from rich.table import Table
+
+    shown = Table("between", "mean difference", "top-10 overlap")
+    for pair in comparison.between:
+        apart = "scales differ" if pair.difference is None else f"{pair.difference:.3f}"
+        shown.add_row(f"{clean(pair.a)} and {clean(pair.b)}", apart, f"{pair.overlap:.1%}")
+    out.print(shown)
+    out.print(NOTE.format(pairs=comparison.n_pairs, users=comparison.n_users))
+
+
+def _facts(column: Column, parts: list[str]) -> dict[str, str]:
+    return {
+        "method": clean(column.method),
+        "promise": "private" if column.private else "[red]NOT PRIVATE[/red]",
+        "exact epsilon": f"{column.epsilon:.6g}",
+        "asked for": "" if column.nominal is None else f"{column.nominal:g}",
+        "delta": f"{column.delta:.3g}",
+        **{f"  {clean(name)}": f"{column.parts[name]:.4g}" if name in column.parts else "" for name in parts},
+        "expected accuracy": "" if column.expected is None else f"{column.expected:.3f}",
+        "scale": column.scale,
+        "users": f"{column.n_users:,}",
+        "items": f"{column.n_items:,}",
+        "ratings": f"{column.n_ratings:,}",
+    }

@@ -1,0 +1,69 @@
+"""`dpsr describe`: the shape of a rating file, without its values."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpsr.cli.reading import Delimiter, Item, Rating, Timestamp, User
+from dpsr.cli.rows import Json
+from dpsr.cli.terminal import out
+
+if TYPE_CHECKING:
+    from dpsr.data.shape import Shape
+
+EXAMPLE = "Example: dpsr describe ratings.csv"
+
+NOTE = (
+    "No rating was looked at: all of this is public in a release. A person with k ratings is protected at k times "
+    "epsilon as a whole."
+)
+
+
+def describe(
+    ratings: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or a MovieLens file (u.data, ratings.dat).")],
+    user: User = None,
+    item: Item = None,
+    rating: Rating = None,
+    timestamp: Timestamp = None,
+    delimiter: Delimiter = None,
+    as_json: Json = False,
+) -> None:
+    """Show the shape of a rating file (users, items, counts, times) without looking at a single rating."""
+    from dpsr.data.shape import describe as look
+
+    shape = look(ratings, user=user, item=item, rating=rating, timestamp=timestamp, delimiter=delimiter)
+    if as_json:
+        typer.echo(json.dumps(shape.to_dict(), indent=2))
+        return
+    _print(shape)
+
+
+def _print(shape: Shape) -> None:
+    from rich.table import Table
+
+    facts = Table(show_header=False, title=shape.source, title_justify="left")
+    for name, value in _facts(shape).items():
+        facts.add_row(name, value)
+    spread = Table("ratings per", *shape.per_user, title="How they are spread", title_justify="left")
+    spread.add_row("user", *(f"{count:,}" for count in shape.per_user.values()))
+    spread.add_row("item", *(f"{count:,}" for count in shape.per_item.values()))
+    out.print(facts)
+    out.print(spread)
+    out.print(NOTE)
+
+
+def _facts(shape: Shape) -> dict[str, str]:
+    repeated = f"{shape.duplicates:,}" + (" (choose with --duplicates first or last)" if shape.duplicates else "")
+    times = "none" if shape.first is None else f"{shape.first} to {shape.last} (UTC)"
+    return {
+        "users": f"{shape.n_users:,} ({shape.ids['user']} ids)",
+        "items": f"{shape.n_items:,} ({shape.ids['item']} ids)",
+        "ratings": f"{shape.n_ratings:,}",
+        "share of cells rated": f"{shape.density:.3%}",
+        "rows that repeat a pair": repeated,
+        "timestamps": times,
+    }

@@ -1,0 +1,79 @@
+"""`dpsr explain`: epsilon as odds, guesses and sums."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from dpsr.cli.terminal import out
+from dpsr.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpsr.pipeline.explaining import Explanation
+
+EXAMPLE = "Example: dpsr explain --epsilon 1 --scale 1:5:1"
+
+
+def explain(
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget per rating.")] = None,
+    scale: Annotated[str | None, typer.Option(help="The rating scale, LOW:HIGH:STEP.")] = None,
+    release: Annotated[Path | None, typer.Option(help="Explain a release folder instead.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Say what an epsilon means: odds, guesses, and what the ratings of one person add up to."""
+    from dpsr.pipeline.explaining import explain as of_epsilon
+    from dpsr.pipeline.explaining import explain_release
+    from dpsr.release import load_release
+    from dpsr.types import Scale
+
+    if release is not None and epsilon is None and scale is None:
+        told = explain_release(load_release(release))
+    elif release is None and epsilon is not None and scale is not None:
+        told = of_epsilon(Scale.parse(scale), epsilon)
+    else:
+        raise ParameterError("explain needs either --epsilon and --scale, or --release and neither of them.")
+    if as_json:
+        typer.echo(json.dumps(told.to_dict(), indent=2))
+    else:
+        _show(told)
+
+
+def _show(told: Explanation) -> None:
+    delta = f" (but for a chance of {told.delta:.2g})" if told.delta else ""
+    out.print(
+        f"epsilon = {told.epsilon:.6g}: whatever somebody believes about the value of one rating, the release changes "
+        f"the odds by at most a factor {_factor(told.odds)}{delta}."
+    )
+    beliefs = Table("belief before", "at least after", "at most after", title="One rating", title_justify="left")
+    for belief in told.beliefs:
+        beliefs.add_row(_percent(belief.prior), _percent(belief.least), _percent(belief.most))
+    out.print(beliefs)
+    guesses = Table("who guesses", "right", title=f"Guessing one of {told.levels} levels", title_justify="left")
+    guesses.add_row("from the scale alone, no release", _percent(told.guess_before))
+    if told.guess_channel is not None:
+        guesses.add_row("from this rating's own noisy value, best guess", _percent(told.guess_channel))
+    guesses.add_row("from anything of this epsilon, at most", _percent(told.guess_at_most))
+    out.print(guesses)
+    persons = Table(
+        "ratings of one person", "epsilon together", "odds change by", "50 % becomes at most", title_justify="left",
+        title="One person: what they all add up to",
+    )  # fmt: skip
+    for person in told.persons:
+        persons.add_row(f"{person.ratings:,}", f"{person.epsilon:.4g}", _factor(person.odds), _percent(person.most))
+    out.print(persons)
+    out.print("Who rated what is public at every epsilon. Several releases of the same ratings add up, too.")
+
+
+def _percent(share: float) -> str:
+    """Two digits of what is small; what cannot be told from certainty is not dressed up as a figure."""
+    if share > 0.9995:
+        return "no bound to speak of"
+    return f"{share:.1%}" if share >= 0.01 else f"{100 * share:.2g}%"
+
+
+def _factor(odds: float) -> str:
+    return f"{odds:.4g}" if odds < 1e15 else "over 1e15"

@@ -1,0 +1,77 @@
+"""`dpsr recommend`: lists for one user, for somebody new, or for everybody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpsr.cli.opening import ReleaseFolder, open_release
+from dpsr.cli.rows import Format, FormatOption, JsonRows, show
+from dpsr.cli.terminal import err, out
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dpsr.release import Release
+
+EXAMPLE = "Example: dpsr recommend release/ --user 42 -n 10"
+
+ORDER = "Ordered by how likely the user is to meet an item and to like it; the score is the predicted rating."
+PLAIN_ORDER = "Ordered by predicted rating, unclipped; the score is clipped to the scale."
+
+
+def recommend(
+    release: ReleaseFolder,
+    user: Annotated[str | None, typer.Option("--user", "-u", help="Id of a user in the release.")] = None,
+    everyone: Annotated[bool, typer.Option("--all", help="Every user in the release; needs --out.")] = False,
+    rated: Annotated[
+        list[str] | None,
+        typer.Option(help="ITEM=RATING of somebody new, used for this list alone and not stored; may be repeated."),
+    ] = None,
+    n: Annotated[int, typer.Option("-n", "--number", help="Items in a list.")] = 10,
+    out_file: Annotated[
+        Path | None, typer.Option("--out", help="File for --all, .parquet or .csv: user, rank, item, score.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    how: FormatOption = Format.table,
+    as_json: JsonRows = False,
+) -> None:
+    """Recommend items a user has not rated: for one user, somebody new, or everybody at once."""
+    from dpsr.errors import ParameterError
+
+    if [user is not None, everyone, bool(rated)].count(True) != 1:
+        raise ParameterError("say for whom: --user ID, --rated ITEM=RATING for somebody new, or --all with --out FILE.")
+    if everyone != (out_file is not None):
+        raise ParameterError("--all and --out FILE belong together; a single list is printed (--format csv > FILE).")
+    if out_file is not None:
+        _write_all(release, out_file, n, force)
+        return
+    loaded = open_release(release)
+    rows, shape = _one_list(loaded, user, rated or [], n), Format.json if as_json else how
+    if shape is Format.table:
+        show(rows.drop(["user"]), shape, title=f"For user {user}" if user is not None else "For somebody new")
+        out.print(ORDER if loaded.model.affinity is not None else PLAIN_ORDER)
+    else:
+        show(rows, shape)
+
+
+def _one_list(loaded: Release, user: str | None, rated: list[str], n: int) -> pa.Table:
+    from dpsr.release.lists import list_of_guest, list_of_user
+
+    return list_of_guest(loaded, rated, n) if user is None else list_of_user(loaded, user, n)
+
+
+def _write_all(release: Path, out_file: Path, n: int, force: bool) -> None:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from dpsr.release.whole import check_file
+
+    check_file(out_file, overwrite=force)
+    loaded = open_release(release)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task("users", total=loaded.mask.n_users)
+        loaded.recommend_all(out_file, n, overwrite=force, progress=lambda done, _: bar.update(task, completed=done))
+    out.print(f"Lists of {loaded.mask.n_users:,} users written to [bold]{out_file}[/bold].")

@@ -1,0 +1,75 @@
+"""Rows for people and for scripts: a table, JSON or CSV on stdout."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from io import BytesIO
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpsr.cli.terminal import out
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHOWN = 50
+"""Rows of a table on the terminal; all of them go to JSON, CSV and files."""
+
+
+class Format(StrEnum):
+    """How rows are printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print the rows.")]
+JsonRows = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+
+
+def show(rows: pa.Table, how: Format, *, title: str = "") -> None:
+    """Print every row, or the first fifty as a table."""
+    if how is Format.json:
+        typer.echo(json.dumps(rows.to_pylist(), indent=2, ensure_ascii=False))
+    elif how is Format.csv:
+        typer.echo(_as_csv(rows), nl=False)
+    else:
+        _as_table(rows, title)
+
+
+def clean(text: object) -> str:
+    """Text from a stranger, as the terminal may show it: printable, short, and no markup."""
+    from rich.markup import escape
+
+    from dpsr.data.quoting import printable
+
+    return escape(printable(str(text), 60))
+
+
+def _as_csv(rows: pa.Table) -> str:
+    from pyarrow.csv import write_csv
+
+    buffer = BytesIO()
+    write_csv(rows, buffer)
+    return buffer.getvalue().decode("utf-8")
+
+
+def _as_table(rows: pa.Table, title: str) -> None:
+    from rich.table import Table
+
+    shown = Table(title=clean(title) or None, title_justify="left")
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        shown.add_column(name, justify="right" if str(column.type) in ("double", "int32") else "left")
+    for row in rows.slice(0, SHOWN).to_pylist():
+        shown.add_row(*(_cell(value) for value in row.values()))
+    out.print(shown)
+    if len(rows) > SHOWN:
+        out.print(f"and {len(rows) - SHOWN:,} more rows: --format csv prints them all, --out writes them to a file.")
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else clean(value)

@@ -1,0 +1,208 @@
+"""A file larger than memory becomes a table of blocks: checked, coded, sorted, without loading it whole.
+
+Chunks are checked and put on the scale as they pass, and kept in a DuckDB database in the working folder. Distinct ids
+are sorted into vocabularies; then DuckDB sorts all ratings by (user, item) on disk, within a memory limit, and they are
+cut into blocks as they come. What comes out is what `Ratings.read` would give, in the same order, with the same errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dpsr.data.assemble import DUPLICATES, RatingColumns, refuse_trivial, repeated
+from dpsr.data.chunks import chunks_of_file
+from dpsr.data.distinct import missing
+from dpsr.data.identifiers import code_ids, integers_if_canonical
+from dpsr.data.numbers import code_ratings, read_times
+from dpsr.data.quoting import Source, shown
+from dpsr.engine.block import BLOCK_RATINGS
+from dpsr.engine.disk import ITEMS, DiskTable
+from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.engine.table import TIMESTAMP
+from dpsr.errors import DataError, ParameterError
+from dpsr.types import Census, Scale
+
+_SORTED = "select u.code, i.code, r.level, r.time, r.row from raw r join users u on r.user = u.id join items i on "
+_SORTED += "r.item = i.id order by u.code, i.code, r.row"
+_BATCH = 1 << 17
+
+
+def ingest(
+    path: str | Path,
+    work: Path,
+    *,
+    scale: Scale,
+    memory: int = 1 << 29,
+    duplicates: str = "error",
+    block_size: Callable[[Census], int] = lambda census: BLOCK_RATINGS,
+    **named: str | None,
+) -> RawTable:
+    """The file's ratings as blocks in the folder `work`; DuckDB uses at most `memory` bytes.
+
+    `block_size` says how many ratings a block may have, once the users and items are known.
+    """
+    if duplicates not in DUPLICATES:
+        raise ParameterError(f"duplicates is one of {', '.join(DUPLICATES)}, found {shown(duplicates)}.")
+    store = work / "ingest.duckdb"
+    try:
+        with duckdb.connect(str(store), config=_limits(work, memory)) as base:
+            source, timed = _fill(base, chunks_of_file(path, **named), scale)
+            census = _census(base, source, timed=timed)
+            return RawTable(_cut(base, work, census, duplicates, source, block_size(census)), scale)
+    except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
+        raise DataError(
+            f"the working folder could not hold the sorted ratings ({type(error).__name__}). Nothing was released. "
+            "Give a folder with more room (--work FOLDER), or more memory (--memory), and run again."
+        ) from error
+    finally:
+        store.unlink(missing_ok=True)
+        store.with_suffix(".duckdb.wal").unlink(missing_ok=True)
+
+
+def _limits(work: Path, memory: int) -> dict[str, Any]:
+    return {
+        "memory_limit": f"{memory // (1 << 20)}MB",
+        "temp_directory": str(work / "sorting"),
+    }
+
+
+def _fill(base: duckdb.DuckDBPyConnection, chunks: Iterator[RatingColumns], scale: Scale) -> tuple[Source, bool]:
+    """All rows with their level, time and number; ids as the file spells them."""
+    start, source, timed = 0, None, False
+    for columns in chunks:
+        source, timed = columns.source, columns.timestamps is not None
+        n = len(columns.ratings)
+        times = (
+            read_times(columns.timestamps, source) if columns.timestamps is not None else np.zeros(n, dtype=np.int64)
+        )
+        chunk = pa.table({
+            "user": _plain(columns.users),
+            "item": _plain(columns.items),
+            "level": code_ratings(columns.ratings, scale, source),
+            "time": times,
+            "row": np.arange(start, start + n),
+        })  # fmt: skip
+        base.register("chunk", chunk)
+        base.execute("insert into raw select * from chunk" if start else "create table raw as select * from chunk")
+        start += n
+        base.unregister("chunk")
+    if source is None or not start:
+        raise DataError("there are no ratings in the file. Give at least one row with a user, an item and a rating.")
+    first = source.place
+    return Source(source.name, lambda row: first(row - start + n)), timed
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Ids without dictionaries."""
+    kind = column.type
+    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+
+
+def _census(base: duckdb.DuckDBPyConnection, source: Source, *, timed: bool) -> Census:
+    users, items = (_vocabulary(base, role, source) for role in ("user", "item"))
+    refuse_trivial(len(users[0]), len(items[0]), source)
+    return Census(users[0], items[0], users[1], items[1], timed)
+
+
+def _vocabulary(base: duckdb.DuckDBPyConnection, role: str, source: Source) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """The ids of a role, ascending, with their counts; the table `users` or `items` maps spelling to code."""
+    ((null,),) = base.execute(f"select min(row) from raw where {role} is null").fetchall()
+    if null is not None:
+        missing(role, int(null), source)
+    found = base.sql(f"select {role} as id, count(*) as n, min(row) as row from raw group by all").to_arrow_table()
+    ids = found["id"].combine_chunks()
+    if pa.types.is_string(ids.type):
+        ids = integers_if_canonical(ids)
+    rows = found["row"].to_numpy()
+    there = Source(source.name, lambda place: source.place(int(rows[place])))
+    codes, vocabulary = code_ids(pa.chunked_array([ids]), role, there)
+    counts = np.zeros(len(vocabulary), dtype=np.int64)
+    np.add.at(counts, codes, found["n"].to_numpy())
+    base.register("spelling", pa.table({"id": found["id"], "code": codes.astype(np.int32)}))
+    base.execute(f"create table {role}s as select * from spelling")
+    base.unregister("spelling")
+    return vocabulary, counts
+
+
+def _cut(
+    base: duckdb.DuckDBPyConnection, work: Path, census: Census, duplicates: str, source: Source, block_ratings: int
+) -> DiskTable:
+    """Write the blocks as the sorted ratings come."""
+    if duplicates != "error":
+        census = _deduplicate(base, census, keep=duplicates)
+    table = DiskTable(work, census, block_ratings=block_ratings)
+    writer = _Writer(table, timed=census.timed)
+    last = (-1, -1, -1)
+    for batch in base.sql(_SORTED).to_arrow_reader(_BATCH):
+        u, j, level, time, row = (batch.column(place).to_numpy(zero_copy_only=False) for place in range(5))
+        before_u, before_j = np.r_[last[0], u[:-1]], np.r_[last[1], j[:-1]]
+        again = np.flatnonzero((u == before_u) & (j == before_j))
+        if len(again):
+            place = int(again[0])
+            earlier = int(row[place - 1]) if place else last[2]
+            ids = census.user_ids[int(u[place])].as_py(), census.item_ids[int(j[place])].as_py()
+            raise repeated(ids, int(row[place]), earlier, source)
+        writer.add(j.astype(np.int32), level.astype(np.uint16), time)
+        last = (int(u[-1]), int(j[-1]), int(row[-1]))
+    writer.close()
+    return table
+
+
+def _deduplicate(base: duckdb.DuckDBPyConnection, census: Census, *, keep: str) -> Census:
+    """One row of each pair, the first or the last of the file; counts anew."""
+    order = "row" if keep == "first" else "row desc"
+    base.execute(
+        "create table kept as select r.* from raw r join users u on r.user = u.id join items i on r.item = i.id "
+        f"qualify row_number() over (partition by u.code, i.code order by {order}) = 1"
+    )
+    base.execute("drop table raw; alter table kept rename to raw")
+    counts = []
+    for role, size in (("user", census.n_users), ("item", census.n_items)):
+        found = base.execute(
+            f"select s.code, count(*) from raw r join {role}s s on r.{role} = s.id group by s.code"
+        ).fetchnumpy()
+        code, n = found.values()
+        counts.append(np.bincount(code, n, size).astype(np.int64))
+    return Census(census.user_ids, census.item_ids, counts[0], counts[1], census.timed)
+
+
+class _Writer:
+    """Ratings in order become block files."""
+
+    def __init__(self, table: DiskTable, *, timed: bool) -> None:
+        self._table, self._number, self._held = table, 0, 0
+        self._names = [ITEMS, LEVEL, *([TIMESTAMP] if timed else [])]
+        self._parts: list[list[npt.NDArray[Any]]] = [[] for _ in self._names]
+
+    def add(self, *columns: npt.NDArray[Any]) -> None:
+        """More ratings; whatever completes a block is written."""
+        for parts, column in zip(self._parts, columns, strict=False):
+            parts.append(column)
+        self._held += len(columns[0])
+        while self._number < self._table.n_blocks and self._held >= self._size:
+            self._write(self._size)
+
+    def close(self) -> None:
+        """Blocks of users without ratings at the end."""
+        while self._number < self._table.n_blocks:
+            self._write(self._size)
+
+    @property
+    def _size(self) -> int:
+        place = self._table.ratings_of(self._number)
+        return place.stop - place.start
+
+    def _write(self, size: int) -> None:
+        for at, name in enumerate(self._names):
+            whole = np.concatenate(self._parts[at]) if self._parts[at] else np.empty(0)
+            self._table.write(name, self._number, whole[:size])
+            self._parts[at] = [whole[size:]]
+        self._held -= size
+        self._number += 1

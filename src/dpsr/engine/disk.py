@@ -1,0 +1,140 @@
+"""The engine for tables larger than memory: blocks are Parquet files in a working folder.
+
+    items-00012.parquet     the item codes of block 12; every other column likewise
+    indptr is not stored: it follows from the census
+
+A pass holds one block, reads the next in a thread meanwhile, and writes new columns file by file, each under a
+temporary name first: a file that exists is complete. So a run that was killed finds the columns it had finished, and a
+block whose symbols were drawn is never drawn again (`keep`).
+
+The folder holds the secret column too, exactly as the input file does. It belongs on the curator's disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpsr.engine.block import BLOCK_RATINGS, Array, Block, block_edges
+from dpsr.engine.table import Answer, Table, Task
+from dpsr.errors import DataError
+from dpsr.types import Census
+
+ITEMS = "items"
+
+
+class DiskTable(Table):
+    """A census and a folder of blocks."""
+
+    def __init__(self, folder: Path, census: Census, *, block_ratings: int = BLOCK_RATINGS) -> None:
+        self.folder, self.census = folder, census
+        self._edges = block_edges(census.user_counts, block_ratings)
+        self._indptr = np.concatenate([[0], np.cumsum(census.user_counts)]).astype(np.int64)
+        self._hidden: frozenset[str] = frozenset()
+
+    @property
+    def n_blocks(self) -> int:
+        return len(self._edges) - 1
+
+    def ratings_of(self, number: int) -> slice:
+        """Where the ratings of a block stand in the whole table."""
+        a, b = self._edges[number], self._edges[number + 1]
+        return slice(int(self._indptr[a]), int(self._indptr[b]))
+
+    def run(
+        self,
+        task: Task,
+        sums: Sequence[Array] = (),
+        *,
+        reads: Sequence[str] = (),
+        writes: Sequence[str] = (),
+        secret: bool = False,
+        keep: bool = False,
+    ) -> Answer:
+        """See `Table`."""
+        rows: list[tuple[Array, ...]] = []
+        for number, block in enumerate(self.scan(reads)):
+            if keep and all(self.has(name, number) for name in writes):
+                continue
+            made = task(block, *sums)
+            if made is not None:
+                rows.append(made.rows)
+                for name in writes:
+                    self.write(name, number, made.columns[name])
+        return Answer(tuple(sums), tuple(np.concatenate(parts) for parts in zip(*rows, strict=True)))
+
+    def scan(self, reads: Sequence[str] = ()) -> Iterator[Block]:
+        """See `Table`. The next block is read while this one is worked on."""
+        with ThreadPoolExecutor(1) as reader:
+            ahead = reader.submit(self._load, 0, reads)
+            for number in range(self.n_blocks):
+                block = ahead.result()
+                if number + 1 < self.n_blocks:
+                    ahead = reader.submit(self._load, number + 1, reads)
+                yield block
+
+    def hiding(self, column: str) -> DiskTable:
+        """See `Table`."""
+        view = DiskTable.__new__(DiskTable)
+        view.__dict__.update(self.__dict__)
+        view._hidden = self._hidden | {column}
+        return view
+
+    def drop(self, column: str) -> None:
+        """See `Table`."""
+        for number in range(self.n_blocks):
+            self._path(column, number).unlink(missing_ok=True)
+
+    def has(self, column: str, number: int) -> bool:
+        """Whether a block's column was written before."""
+        return self._path(column, number).exists()
+
+    def write(self, column: str, number: int, values: Array) -> None:
+        """Keep a block's column; it appears whole or not at all."""
+        path = self._path(column, number)
+        draft = path.with_suffix(".partial")
+        try:
+            pq.write_table(pa.table({column: values}), draft, compression="none", use_dictionary=False)
+            os.replace(draft, path)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise DataError(
+                f"the working folder could not be written: {error.strerror or error}. Nothing was released. Give one "
+                "with more room (--work FOLDER) and run again."
+            ) from error
+
+    def read(self, column: str, number: int) -> Array:
+        """A block's column."""
+        if column in self._hidden:
+            raise KeyError(f"the column {column} is hidden")
+        path = self._path(column, number)
+        try:
+            found: Array = pq.read_table(path, memory_map=False, use_threads=False)[column].to_numpy()
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(
+                f"the block file {path.name} of the working folder is missing or damaged. Nothing was released. "
+                "Leave that folder alone while dpsr runs, and run again."
+            ) from error
+        return found
+
+    def _load(self, number: int, reads: Sequence[str]) -> Block:
+        a, b = int(self._edges[number]), int(self._edges[number + 1])
+        block = Block(
+            first=a,
+            start=int(self._indptr[a]),
+            indptr=self._indptr[a : b + 1] - self._indptr[a],
+            items=self.read(ITEMS, number),
+            n_items=self.census.n_items,
+            columns={name: self.read(name, number) for name in reads},
+        )
+        block.by_item  # noqa: B018 (sorted here, while the pass works on the block before)
+        return block
+
+    def _path(self, column: str, number: int) -> Path:
+        return self.folder / f"{column}-{number:05d}.parquet"

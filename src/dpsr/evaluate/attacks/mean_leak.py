@@ -1,0 +1,82 @@
+"""The mean leak: the paper's Stage 1 as published, attacked by somebody who knows all ratings but one.
+
+Every noise scale depends on the exact mean, so everybody's noisy rating says something about the target's; and the
+target's own scale depends on the target. The data set is the worst one of `privacy.published`: one person turns from
+the lowest to the highest rating while a crowd stands where it hurts. The attacker sees all noisy ratings and calls by
+the likelihood ratio; `own=False` takes the target's own noisy rating away, so that only the mean can tell.
+
+epsilon-DP allows TPR <= e^epsilon FPR at *every* threshold. `excess` is the largest TPR - e^epsilon FPR over
+thresholds: a method that keeps its promise has none above chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.evaluate.attacks.guessing import Guesses, epsilon_shown, judge
+from dpsr.privacy.published import AsPublished, worst_data_set
+from dpsr.types import Scale
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Leak:
+    """What the attacker reached, and by how much the nominal epsilon is exceeded (`excess`, at a threshold chosen on
+    the learning half; `epsilon_low` is what the judged half refutes there)."""
+
+    guesses: Guesses
+    excess: float
+    epsilon_low: float
+
+
+def attack_mean(
+    scale: Scale, nominal: float, *, alpha: float = 0.3, size: int = 10, trials: int, seed: int, own: bool = True
+) -> Leak:
+    """Play the game `trials` times on the worst data set of the given size."""
+    mechanism, rng = AsPublished(scale, nominal, alpha), np.random.default_rng(seed)
+    before, place, new = worst_data_set(scale, nominal, alpha, size)
+    after = before.copy()
+    after[place] = new
+    truth = rng.random(trials) < 0.5
+    scores = np.zeros(trials)
+    with np.errstate(divide="ignore"):
+        logs = [np.log(mechanism.channel(float(data.mean())).probabilities) for data in (before, after)]
+    for person in range(size):
+        if person != place or own:
+            rows = [log[int(scale.encode([data[person]])[0])] for log, data in zip(logs, (before, after), strict=True)]
+            scores += _ratio(rows[0], rows[1], truth, rng)
+    return _judged(scores, truth, nominal, rng)
+
+
+def _ratio(one: Floats, other: Floats, truth: Bools, rng: np.random.Generator) -> Floats:
+    """Draw one output per trial, from `one` where the truth is so, and its log-likelihood ratio."""
+    drawn = np.where(
+        truth, *(rng.choice(len(row), len(truth), p=np.exp(row) / np.exp(row).sum()) for row in (one, other))
+    )
+    return np.asarray((one - other)[drawn])
+
+
+def _judged(scores: Floats, truth: Bools, nominal: float, rng: np.random.Generator) -> Leak:
+    learn = rng.random(len(scores)) < 0.5
+    cut = _worst_threshold(scores[learn], truth[learn], nominal)
+    hits, alarms = scores[~learn & truth] > cut, scores[~learn & ~truth] > cut
+    shown = epsilon_shown(int(hits.sum()), len(hits), int(alarms.sum()), len(alarms))
+    excess = float(hits.mean() - exp(nominal) * alarms.mean())
+    return Leak(judge(scores, truth, learn=learn), excess, shown)
+
+
+def _worst_threshold(scores: Floats, truth: Bools, nominal: float) -> float:
+    """Where TPR - e^epsilon FPR is largest."""
+    values = np.unique(scores)
+    if len(values) > 4000:
+        values = np.quantile(scores, np.linspace(0, 1, 4000))
+    high, low = np.sort(scores[truth]), np.sort(scores[~truth])
+    tpr = 1 - np.searchsorted(high, values, side="right") / len(high)
+    fpr = 1 - np.searchsorted(low, values, side="right") / len(low)
+    return float(values[int(np.argmax(tpr - exp(nominal) * fpr))])

@@ -1,0 +1,88 @@
+"""What a learner may be given: raw ratings, noisy ratings, the table of the paper's release, the table of ours.
+
+The tables are what `ratings.parquet` of a release holds. Noise is seeded: NOT PRIVATE, for experiments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.evaluate.ranking import Predictor
+from dpsr.pipeline import DPSR
+from dpsr.privacy import NoiseSource, laplace, privatise
+from dpsr.types.raw import RawRatings
+
+Floats = npt.NDArray[np.float64]
+
+RAW = "raw"
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """One value per training rating, and the model that came with them, if one did."""
+
+    values: Floats
+    model: Predictor | None = None
+
+
+def _raw(train: RawRatings, _: float | None, __: int) -> Given:
+    return Given(train.values)
+
+
+def _laplace(train: RawRatings, epsilon: float | None, seed: int) -> Given:
+    noisy = privatise(train, laplace(train.scale, epsilon or 0.0), noise=NoiseSource.seeded(seed))
+    return Given(train.scale.clip(noisy.values))
+
+
+def _paper(train: RawRatings, epsilon: float | None, seed: int) -> Given:
+    release = DPSR.paper(epsilon or 0.0, random_state=seed).fit(train).release
+    return Given(release.ratings, release.model)
+
+
+def _published(train: RawRatings, epsilon: float | None, seed: int) -> Given:
+    release = DPSR.paper(epsilon or 0.0, as_published=True, random_state=seed).fit(train).release
+    return Given(release.ratings, release.model)
+
+
+def _ours(train: RawRatings, epsilon: float | None, seed: int) -> Given:
+    release = DPSR(epsilon or 0.0, random_state=seed).fit(train).release
+    return Given(release.ratings, release.model)
+
+
+def _fitted(train: RawRatings, epsilon: float | None, seed: int) -> Given:
+    """Our model's prediction of each rating instead of the table: what the rating's own symbol adds is left out."""
+    model = DPSR(epsilon or 0.0, random_state=seed).fit(train).release.model
+    return Given(model.predict(train.mask.users, train.mask.items), model)
+
+
+def _blend(train: RawRatings, epsilon: float | None, seed: int) -> Given:
+    """A quarter of the table and three of the model's prediction."""
+    ours, fitted = _ours(train, epsilon, seed), _fitted(train, epsilon, seed)
+    return Given(0.25 * ours.values + 0.75 * fitted.values, ours.model)
+
+
+MAKE: dict[str, Callable[[RawRatings, float | None, int], Given]] = {
+    RAW: _raw,
+    "laplace": _laplace,
+    "paper": _paper,
+    "published": _published,
+    "dpsr": _ours,
+    "dpsr-fitted": _fitted,
+    "dpsr-blend": _blend,
+}
+
+RELEASED = {"dpsr": "dpsr", "dpsr-paper": "paper", "dpsr-as-published": "published", "laplace-als": "laplace"}
+"""Methods that hand over a table beside their model, and the input that is that table."""
+
+
+def released_by(method: str, train: RawRatings, epsilon: float | None, seed: int) -> Floats | None:
+    """The table a method's release holds, drawn with the same seed as its model; None if it releases none."""
+    return MAKE[RELEASED[method]](train, epsilon, seed).values if method in RELEASED else None
+
+
+INPUTS = (RAW, "laplace", "paper", "dpsr", "dpsr-fitted", "dpsr-blend")
+SMALL_INPUTS = (RAW, "laplace", "paper", "dpsr", "dpsr-fitted")

@@ -1,0 +1,71 @@
+"""Budgets and prices as exact fractions, and how they are written for people.
+
+Whoever writes 0.1 means one tenth; a float 0.1 that comes out of a computation is what it is, a little more. So text
+and `Decimal` are read as decimals and floats as the binary fractions they are, sums are exact, and only what is shown
+is rounded: prices and what is spent up, what is left down.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
+from fractions import Fraction
+from math import inf, isfinite, nextafter
+from typing import TypeAlias
+
+from dpsr.errors import PrivacyError
+
+Amount: TypeAlias = float | str | Decimal | Fraction
+
+_DIGITS = 6
+_MOST_DIGITS = 400
+"""No float has more decimal places before its first digit; more would only cost time."""
+
+
+def exact(amount: Amount, what: str) -> Fraction:
+    """`amount` as a fraction, not negative."""
+    try:
+        value = _fraction(amount)
+    except (ValueError, InvalidOperation, TypeError, OverflowError):
+        value = Fraction(-1)
+    if value < 0:
+        raise PrivacyError(f"{what} is a finite number and not negative, found {amount!r}. Write it like 0.5.")
+    return value
+
+
+def as_written(number: float) -> Fraction:
+    """The decimal a person wrote to get this float: 0.1 is one tenth."""
+    return Fraction(repr(float(number)))
+
+
+def float_below(amount: Fraction) -> float:
+    """The largest float that is not above `amount`: what a mechanism may spend of it."""
+    nearest = float(amount)
+    return nearest if Fraction(nearest) <= amount else nextafter(nearest, -inf)
+
+
+def written_up(amount: Fraction) -> str:
+    """For people, never less than it is."""
+    return _written(amount, ROUND_CEILING)
+
+
+def written_down(amount: Fraction) -> str:
+    """For people, never more than it is."""
+    return _written(amount, ROUND_FLOOR)
+
+
+def _fraction(amount: Amount) -> Fraction:
+    if isinstance(amount, Fraction):
+        return amount
+    if isinstance(amount, str | Decimal):
+        decimal = Decimal(amount)
+        if not decimal.is_finite() or abs(decimal.adjusted()) > _MOST_DIGITS:
+            raise ValueError(amount)
+        return Fraction(decimal)
+    if not isfinite(amount):
+        raise ValueError(amount)
+    return Fraction(float(amount))
+
+
+def _written(amount: Fraction, rounding: str) -> str:
+    context = Context(prec=_DIGITS, rounding=rounding)
+    return f"{float(context.divide(Decimal(amount.numerator), Decimal(amount.denominator))):g}"

@@ -1,0 +1,113 @@
+"""JSON read strictly, and the part of JSON Schema that our own schemas use.
+
+A reader of a certificate needs no further library: this covers `type`, `const`, `enum`, `required`, `properties`,
+`additionalProperties`, `items`, `minimum`, `maximum`, `pattern` and `anyOf`, and refuses a schema that uses more.
+Strictly means: no number that is none (NaN, Infinity), and no key twice, because two readers might read two things.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any, Never
+
+_KNOWN = {
+    "$schema", "title", "type", "const", "enum", "required", "properties", "additionalProperties", "items", "minimum",
+    "maximum", "pattern", "anyOf",
+}  # fmt: skip
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "number": (int, float), "integer": (int,),
+    "boolean": (bool,), "null": (type(None),),
+}  # fmt: skip
+
+
+class MalformedError(ValueError):
+    """Text that is not strict JSON."""
+
+
+def strict_json(text: bytes) -> Any:
+    """The record `text` holds, if there is exactly one way to read it."""
+    try:
+        return json.loads(
+            text.decode("utf-8"), parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_distinct
+        )
+    except (ValueError, RecursionError) as error:
+        raise MalformedError(f"not strict JSON: {str(error)[:80]}") from error
+
+
+def violations(value: Any, schema: dict[str, Any], where: str = "it") -> list[str]:
+    """Every way in which `value` breaks `schema`, in words, with the place."""
+    return list(_violations(value, schema, where))
+
+
+def _violations(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
+    if set(schema) - _KNOWN:
+        raise NotImplementedError(f"schema words {sorted(set(schema) - _KNOWN)}")
+    if "anyOf" in schema and all(violations(value, option) for option in schema["anyOf"]):
+        yield f"{where} is none of what it may be"
+    if "const" in schema and not _same(value, schema["const"]):
+        yield f"{where} must be {schema['const']!r}"
+    if "enum" in schema and not any(_same(value, one) for one in schema["enum"]):
+        yield f"{where} must be one of {schema['enum']}"
+    if "type" in schema and not any(_is(value, name) for name in _names(schema["type"])):
+        yield f"{where} must be of type {' or '.join(_names(schema['type']))}"
+        return
+    if _is(value, "number"):
+        yield from _range(value, schema, where)
+    elif isinstance(value, str) and "pattern" in schema and not re.search(schema["pattern"], value):
+        yield f"{where} does not have the form {schema['pattern']}"
+    elif isinstance(value, list) and "items" in schema:
+        for i, one in enumerate(value):
+            yield from _violations(one, schema["items"], f"{where}[{i}]")
+    elif isinstance(value, dict):
+        yield from _members(value, schema, where)
+
+
+def _range(value: float, schema: dict[str, Any], where: str) -> Iterator[str]:
+    if value < schema.get("minimum", value):
+        yield f"{where} must be at least {schema['minimum']}"
+    if value > schema.get("maximum", value):
+        yield f"{where} must be at most {schema['maximum']}"
+
+
+def _members(record: dict[str, Any], schema: dict[str, Any], where: str) -> Iterator[str]:
+    known, other = schema.get("properties", {}), schema.get("additionalProperties", True)
+    for name in schema.get("required", ()):
+        if name not in record:
+            yield f"{where} lacks {name!r}"
+    for name, one in record.items():
+        rule = known.get(name, other)
+        if rule is False:
+            yield f"{where} has a field {name[:40]!r} nobody knows"
+        elif rule is not True:
+            yield from _violations(one, rule, f"{where}.{name[:40]}")
+
+
+def _names(types: str | list[str]) -> list[str]:
+    return [types] if isinstance(types, str) else types
+
+
+def _is(value: Any, name: str) -> bool:
+    """JSON's types: a boolean is no number. Stricter in one point: an integer is written without a point."""
+    return name == "boolean" if isinstance(value, bool) else isinstance(value, _TYPES[name])
+
+
+def _same(a: Any, b: Any) -> bool:
+    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
+
+
+def _no_number(word: str) -> Never:
+    raise MalformedError(f"{word} is not a number")
+
+
+def _finite(word: str) -> float:
+    return float(word) if isfinite(float(word)) else _no_number(word)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise MalformedError("a key occurs twice")
+    return record

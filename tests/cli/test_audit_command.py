@@ -1,0 +1,85 @@
+"""`dpsr audit`: exit code 0 if no claim is refuted, 1 if one is, 2 for bad input."""
+
+import json
+
+import numpy as np
+import pytest
+
+from dpsr import DPSR
+from dpsr.data import realistic
+
+
+@pytest.fixture(scope="module")
+def ratings():
+    return realistic(5, n_users=200, n_items=100, n_ratings=6_000)
+
+
+@pytest.fixture(scope="module")
+def csv(ratings, tmp_path_factory):
+    path = tmp_path_factory.mktemp("audit") / "ratings.csv"
+    ratings.to_frame().to_csv(path, index=False)
+    return path
+
+
+def test_the_demo_is_not_rejected(dpsr):
+    outcome = dpsr("audit", "--demo")
+    assert outcome.code == 0, outcome.out
+    assert "REJECTED" not in outcome.out
+    assert "canaries" in outcome.out
+    assert "not private" not in outcome.out, "the sample is nobody's"
+
+
+def test_the_published_method_is_rejected_at_a_tenth(dpsr):
+    outcome = dpsr("audit", "--scale", "1:5:1", "--epsilon", "0.1", "--method", "as-published", "--json")
+    assert outcome.code == 1
+    record = json.loads(outcome.out)
+    assert record["rejected"]
+    assert record["findings"][0]["lower"] > 0.1
+
+
+def test_planted_errors_are_all_rejected_and_that_is_a_success(dpsr):
+    outcome = dpsr("audit", "--planted")
+    assert outcome.code == 0, outcome.out
+    assert outcome.out.count("REJECTED") == 8
+
+
+def test_ratings_of_ones_own_are_audited_and_the_figures_marked(dpsr, csv):
+    outcome = dpsr("audit", csv, "--scale", "1:5:1", "--epsilon", "2")
+    assert outcome.code == 0, outcome.out
+    assert "not private. For the curator only." in " ".join(outcome.out.split())
+    assert json.loads(dpsr("audit", csv, "--scale", "1:5:1", "--epsilon", "2", "--json").out)["private"] is False
+
+
+def test_a_release_is_audited_from_its_certificate(dpsr, ratings, tmp_path):
+    folder = DPSR(4.0).fit(ratings).save(tmp_path / "r")
+    outcome = dpsr("audit", folder)
+    assert outcome.code == 0, outcome.out
+    assert "window sums: sensitivity against noise" in outcome.out
+
+
+def test_an_audit_leaves_nothing_behind(dpsr, csv, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    dpsr("audit", csv, "--scale", "1:5:1", "--epsilon", "2")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_seed_makes_an_audit_repeatable(dpsr, csv):
+    one, two = (dpsr("audit", csv, "--scale", "1:5:1", "--epsilon", "2", "--seed", "3", "--json").out for _ in range(2))
+    assert one == two
+    assert np.isfinite([finding["lower"] for finding in json.loads(one)["findings"]]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ([], "--scale and --epsilon"),
+        (["--epsilon", "1"], "--scale and --epsilon"),
+        (["--demo", "--planted"], "one thing at a time"),
+        (["--scale", "1:5", "--epsilon", "0"], "above 0"),
+        (["nowhere.csv", "--scale", "1:5", "--epsilon", "1"], "nowhere.csv"),
+    ],
+)
+def test_bad_options_are_one_sentence(dpsr, options, word):
+    outcome = dpsr("audit", *options)
+    assert outcome.code == 2
+    assert word in outcome.err

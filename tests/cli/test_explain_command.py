@@ -1,0 +1,115 @@
+"""`dpsr explain`: epsilon as odds, guesses and sums, all of them checkable by hand."""
+
+import json
+from fractions import Fraction
+from itertools import pairwise
+from math import e, exp, log
+
+import numpy as np
+import pytest
+
+from dpsr import DPSR, Ratings, Scale
+from dpsr.data import realistic
+from dpsr.pipeline.explaining import explain, explain_release
+from dpsr.privacy import NoiseSource, optimal_channel, randomised_response
+from dpsr.types.odds import at_least, at_most, guess_right
+
+STARS = Scale(1, 5)
+
+
+def test_beliefs_move_by_the_odds_factor_and_attain_it():
+    """Randomised response with two levels is the mechanism that moves a belief as far as epsilon allows."""
+    for epsilon in (0.1, 1.0, 3.0):
+        channel = randomised_response(Scale(0, 1), epsilon)
+        for prior in (0.5, 0.2, 0.01):
+            posterior = channel.posterior([1 - prior, prior])[1]
+            assert posterior.max() == pytest.approx(at_most(prior, epsilon), rel=1e-6)
+            assert posterior.min() == pytest.approx(at_least(prior, epsilon), rel=1e-6)
+
+
+def test_no_table_of_this_epsilon_moves_a_belief_further():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        prior = rng.dirichlet(np.ones(5))
+        channel = optimal_channel(STARS, 1.3, rng.dirichlet(np.ones(5)))
+        for x, posterior in enumerate(channel.posterior(prior)):
+            assert posterior.max() <= at_most(prior[x], 1.3) * (1 + 1e-9)
+            assert posterior.min() >= at_least(prior[x], 1.3) * (1 - 1e-9)
+
+
+def test_how_often_a_guess_is_right_agrees_with_fractions_and_with_draws():
+    channel = optimal_channel(STARS, 1.0, np.full(5, 0.2))
+    exact = sum(max(Fraction(int(w), 5 * 2**62) for w in column) for column in channel.weights.T)
+    assert guess_right(channel.weights, np.full(5, 0.2)) == pytest.approx(float(exact), abs=1e-12)
+    levels = np.random.default_rng(0).integers(0, 5, 400_000).astype(np.uint16)
+    guesses = channel.weights.argmax(axis=0)[channel.sample(levels, NoiseSource.system())]
+    assert (guesses == levels).mean() == pytest.approx(float(exact), abs=0.005)
+
+
+def test_randomised_response_attains_the_most_that_any_mechanism_allows():
+    told = explain(STARS, 1.0)
+    assert told.guess_at_most == pytest.approx(e / (e + 4))
+    assert guess_right(randomised_response(STARS, 1.0).weights, np.full(5, 0.2)) == pytest.approx(
+        told.guess_at_most, rel=1e-6
+    )
+    assert told.guess_before < told.guess_channel <= told.guess_at_most
+
+
+def test_the_ratings_of_one_person_add_up():
+    told = explain(STARS, 0.5)
+    assert [person.ratings for person in told.persons] == [1, 5, 20, 100]
+    for person in told.persons:
+        assert person.epsilon == pytest.approx(0.5 * person.ratings)
+        assert log(person.odds) == pytest.approx(person.epsilon)
+
+
+def test_everything_grows_with_epsilon():
+    told = [explain(STARS, epsilon) for epsilon in (0.05, 0.1, 0.5, 1, 2, 5, 10)]
+    for less, more in pairwise(told):
+        assert less.odds < more.odds
+        assert less.guess_channel <= more.guess_channel
+        assert all(a.most < b.most and a.least > b.least for a, b in zip(less.beliefs, more.beliefs, strict=True))
+
+
+def test_a_release_is_explained_by_its_own_certificate_and_heaviest_user():
+    ratings = realistic(3, n_users=40, n_items=30, n_ratings=500)
+    release = DPSR(4.0).fit(ratings).release
+    told = explain_release(release)
+    assert told.epsilon == release.certificate.epsilon
+    assert told.persons[-1].ratings == ratings.mask.user_counts.max()
+    price = next(part.epsilon for part in release.certificate.parts if part.name == "ratings")
+    assert told.guess_before < told.guess_channel <= at_most(0.2, price) * (1 + 1e-9)
+
+
+def test_a_release_of_unknown_price_is_explained_without_a_traceback(tmp_path, dpsr):
+    ratings = Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], [1, 5, 2, 3], scale=STARS)
+    folder = DPSR.paper(rank=1).reconstruct(ratings).save(tmp_path / "r")
+    record = json.loads(dpsr("explain", "--release", folder, "--json").out)
+    assert record["epsilon"] == "inf"
+    assert "no bound to speak of" in dpsr("explain", "--release", folder).out
+
+
+def test_the_command_prints_what_the_figures_say(dpsr):
+    outcome = dpsr("explain", "--epsilon", "1", "--scale", "1:5:1")
+    assert outcome.code == 0
+    for figure in ("2.718", "73.1%", "26.9%", "40.5%", "20.0%"):
+        assert figure in outcome.out
+    record = json.loads(dpsr("explain", "--epsilon", "1", "--scale", "1:5:1", "--json").out)
+    assert record["odds"] == pytest.approx(exp(1))
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ([], "--epsilon and --scale"),
+        (["--epsilon", "1"], "--epsilon and --scale"),
+        (["--epsilon", "1", "--release", "r"], "neither"),
+        (["--epsilon", "0", "--scale", "1:5"], "above 0"),
+        (["--epsilon", "1", "--scale", "5:1"], "LOW:HIGH:STEP"),
+        (["--release", "nowhere"], "not a readable release"),
+    ],
+)
+def test_bad_options_are_one_sentence(dpsr, options, word):
+    outcome = dpsr("explain", *options)
+    assert outcome.code == 2
+    assert word in outcome.err

@@ -1,0 +1,184 @@
+"""One contract for every peer, and the behaviour expected of each at both ends of epsilon."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dpsr.data import Ratings, realistic
+from dpsr.errors import ParameterError, PrivacyError
+from dpsr.evaluate import rmse, score
+from dpsr.evaluate.peers import Peer, Protection, build_peer, peer_names
+from dpsr.evaluate.peers.registry import is_private
+from dpsr.evaluate.ranking import Predictor
+from dpsr.types import Scale
+
+PRIVATE = [name for name in peer_names() if is_private(name)]
+CHANNELS = ("dpsr", "dpsr-paper", "dpsr-as-published", "laplace-als", "laplace-mf", "gaussian-als", "gaussian-mf")
+FIT_THE_NOISE = ("laplace-mf", "gaussian-mf", "dpsr-paper", "dpsr-as-published")
+"""A factorisation of fixed rank without shrinkage does not fall back on the prior; that is how it was published."""
+DELTA = 1e-5
+
+
+@cache
+def parts():
+    return realistic(4, n_users=150, n_items=60, n_ratings=4500).split(0.2, seed=0)
+
+
+@cache
+def fitted(name, epsilon, seed=0):
+    return build_peer(name, epsilon if is_private(name) else None, DELTA, seed).fit(parts()[0])
+
+
+@cache
+def error(name, epsilon):
+    test = parts()[1]
+    return rmse(test.values, fitted(name, epsilon).predict(test.mask.users, test.mask.items))
+
+
+def everyone(mask):
+    return (grid.ravel() for grid in np.meshgrid(range(-1, mask.n_users), range(-1, mask.n_items), indexing="ij"))
+
+
+@pytest.mark.parametrize("name", peer_names())
+class TestContract:
+    def test_it_is_a_peer_and_a_predictor_with_its_own_name(self, name):
+        peer = fitted(name, 1.0)
+        assert isinstance(peer, Peer)
+        assert isinstance(peer, Predictor)
+        assert (peer.name, peer.private) == (name, is_private(name))
+
+    def test_its_protection_says_unit_price_and_what_is_public(self, name):
+        protection = fitted(name, 1.0).protection
+        assert isinstance(protection, Protection)
+        assert protection.public
+        if not is_private(name):
+            assert (protection.unit, protection.epsilon) == ("none", np.inf)
+            return
+        assert protection.unit in ("rating value", "rating (add/remove)", "user")
+        assert 0 <= protection.delta <= DELTA
+        assert "seeded" in protection.note
+        if name == "dpsr-as-published":
+            assert protection.epsilon > 1
+        else:
+            assert 0.95 < protection.epsilon <= 1 + 1e-9
+
+    def test_predictions_are_finite_and_inside_the_scale_for_everyone(self, name):
+        users, items = everyone(parts()[0].mask)
+        found = fitted(name, 0.5).predict(users, items)
+        assert ((found >= 1) & (found <= 5)).all()
+
+    def test_it_can_be_scored(self, name):
+        assert np.isfinite(score(fitted(name, 1.0), *parts()).ndcg)
+
+    def test_scores_are_finite_and_one_per_item(self, name):
+        found = fitted(name, 1.0).scores(3)
+        assert found.shape == (60,)
+        assert np.isfinite(found).all()
+
+    def test_the_seed_decides(self, name):
+        test = parts()[1]
+        cells = test.mask.users, test.mask.items
+        again = build_peer(name, 1.0 if is_private(name) else None, DELTA, 0).fit(parts()[0]).predict(*cells)
+        np.testing.assert_array_equal(again, fitted(name, 1.0).predict(*cells))
+        if is_private(name):
+            assert (fitted(name, 1.0, seed=1).predict(*cells) != again).any()
+
+
+def awkward(kind):
+    rng = np.random.default_rng(1)
+    if kind == "two levels":
+        cells = rng.choice(20 * 15, 120, replace=False)
+        return Ratings.from_arrays(cells // 15, cells % 15, rng.integers(0, 2, 120), scale=Scale(0, 1))
+    if kind == "one rating":
+        whole = Ratings.from_arrays([0, 1], [0, 1], [2, 4], scale=Scale(1, 5))
+        return Ratings(whole.mask.select(np.array([True, False])), whole.levels[:1], whole.scale)
+    if kind == "all equal":
+        cells = rng.choice(20 * 15, 120, replace=False)
+        return Ratings.from_arrays(cells // 15, cells % 15, np.full(120, 4), scale=Scale(1, 5))
+    users = np.concatenate([np.repeat(np.arange(12), 8), [12]])
+    items = np.concatenate([np.tile(np.arange(8), 12), [8]])
+    whole = Ratings.from_arrays(users, items, rng.integers(1, 6, len(users)), scale=Scale(1, 5))
+    keep = whole.mask.items != 3  # user 12 has one rating, nobody else rated item 8, item 3 has none left
+    return Ratings(whole.mask.select(keep), whole.levels[keep], whole.scale)
+
+
+@pytest.mark.parametrize("kind", ["lonely", "two levels", "one rating", "all equal"])
+@pytest.mark.parametrize("name", peer_names())
+def test_awkward_tables_do_not_break_it(name, kind):
+    ratings = awkward(kind)
+    peer = build_peer(name, 1.0 if is_private(name) else None, DELTA, 0).fit(ratings)
+    found = peer.predict(*everyone(ratings.mask))
+    assert ((found >= ratings.scale.low) & (found <= ratings.scale.high)).all()
+    assert np.isfinite(peer.scores(0)).all()
+
+
+@pytest.mark.parametrize("name", [name for name in PRIVATE if name not in CHANNELS])
+def test_with_hardly_any_noise_it_comes_near_the_models_without(name):
+    """Within a twentieth of the bias model; local DP still sees one number a user and round (see below)."""
+    if name == "shin-ldp-mf":
+        assert error(name, 1000.0) <= error("constant", None)
+    else:
+        assert error(name, 1000.0) <= 1.05 * error("bias", None)
+
+
+@pytest.mark.parametrize("name", ["laplace-als", "dpsr"])
+def test_channels_with_hardly_any_noise_come_near_the_models_without(name):
+    assert error(name, 20.0) <= 1.03 * error("als", None)
+
+
+@pytest.mark.parametrize("name", ["laplace-mf", "gaussian-mf"])
+def test_the_papers_factorisation_of_hardly_noisy_ratings_comes_near_its_own_without_noise(name):
+    assert error(name, 29.0) == pytest.approx(error("paper-mf", None), rel=0.05)
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_with_hardly_any_budget_it_falls_back_on_a_prior(name):
+    """No worse than the worse of the mean and the public midpoint, and a little for noise in the mean."""
+    test = parts()[1]
+    prior = max(error("constant", None), rmse(test.values, np.full(len(test), 3.0)))
+    if name not in FIT_THE_NOISE:
+        assert error(name, 0.01) <= 1.1 * prior
+
+
+@pytest.mark.parametrize("name", [name for name in PRIVATE if name not in ("dpsr-as-published", "shin-ldp-mf")])
+def test_more_budget_means_less_error(name):
+    high = 20.0 if name in CHANNELS else 200.0
+    assert error(name, high) < error(name, 0.05)
+
+
+def test_local_reports_teach_item_biases_when_there_are_very_many_users():
+    """Few items, many users and a large budget: the only place where one number a round is enough."""
+    train, test = realistic(3, n_users=6000, n_items=12, n_ratings=30_000).split(0.2, seed=0)
+    blind, taught = (
+        rmse(
+            test.values,
+            build_peer("shin-ldp-mf", epsilon, DELTA, 0).fit(train).predict(test.mask.users, test.mask.items),
+        )
+        for epsilon in (0.05, 500.0)
+    )
+    assert taught < 0.99 * blind
+
+
+def test_an_unknown_method_is_refused_with_the_known_ones():
+    with pytest.raises(ParameterError, match="dp-sgd-mf"):
+        build_peer("magic", 1.0, DELTA, 0)
+
+
+def test_a_private_method_without_budget_is_refused():
+    with pytest.raises(PrivacyError, match="needs an epsilon"):
+        build_peer("dp-als", None, DELTA, 0)
+    for wrong in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(PrivacyError, match="finite epsilon"):
+            build_peer("dp-als", wrong, DELTA, 0).fit(parts()[0])
+
+
+def test_the_names_promised_are_there():
+    promised = (
+        "laplace-als laplace-mf gaussian-als gaussian-mf dp-sgd-mf objective-mf mcsherry-mironov berlioz-input "
+        "berlioz-als shin-ldp-mf denoised-dp-mf dp-als dpsr-paper dpsr-as-published dpsr "
+        "constant popularity bias item-knn als svd++ paper-mf"
+    )
+    assert set(promised.split()) <= set(peer_names())

@@ -1,0 +1,82 @@
+"""Real releases, a real browser, and text by strangers."""
+
+import os
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from chromium import ARGUMENTS, EXECUTABLE
+from strangers import PAYLOADS
+
+from dpsr import DPSR
+from dpsr.data import realistic
+
+
+@pytest.fixture(scope="session")
+def ratings():
+    return realistic(0, n_users=120, n_items=60, n_ratings=2_400, timestamps=True)
+
+
+@pytest.fixture(scope="session")
+def model(ratings):
+    return DPSR(epsilon=1.0).fit(ratings)
+
+
+@pytest.fixture(scope="session")
+def release(model):
+    return model.release
+
+
+@pytest.fixture(scope="session")
+def not_private(ratings):
+    return DPSR.paper(epsilon=0.1, as_published=True, random_state=7).fit(ratings).release
+
+
+@pytest.fixture(scope="session")
+def hostile(release):
+    """The same release with nothing but hostile ids."""
+    mask = release.mask
+    users = [f"{PAYLOADS[k % len(PAYLOADS)]}{k}" for k in range(mask.n_users)]
+    items = [f"{PAYLOADS[k % len(PAYLOADS)]}{k}" for k in range(mask.n_items)]
+    strange = replace(mask, user_ids=pa.array(users), item_ids=pa.array(items))
+    return replace(release, model=replace(release.model, mask=strange))
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A headless Chromium; missing, the test is skipped, and fails where CI promises one."""
+    if not Path(EXECUTABLE).exists():
+        if os.environ.get("CI"):
+            pytest.fail(f"CI needs Chromium at {EXECUTABLE}")
+        pytest.skip(f"no Chromium at {EXECUTABLE}")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=EXECUTABLE, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium, tmp_path):
+    """Open a page from a file and note everything it complains about or asks for."""
+
+    @contextmanager
+    def open_page(html, *, width=1280, theme="light", **options):
+        path = tmp_path / "card.html"
+        path.write_text(html, "utf-8")
+        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **options)
+        page = context.new_page()
+        page.complaints, page.requests, page.dialogs = [], [], []
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.on("dialog", lambda dialog: (page.dialogs.append(dialog.message), dialog.dismiss()))
+        page.goto(path.as_uri())
+        page.address = path.as_uri()
+        yield page
+        context.close()
+
+    return open_page
