@@ -78,9 +78,7 @@ def _check(rank: int, lam: float, n_iter: int, period: int) -> None:
         raise ParameterError(f"the period of the projections is at least 1, found {period}. The paper uses 10.")
 
 
-def _cut(
-    P: Floats, Q: Floats, mask: Mask, values: Floats, rank: int, *, start: Floats | None
-) -> tuple[Floats, Floats]:
+def _cut(P: Floats, Q: Floats, mask: Mask, values: Floats, rank: int, *, start: Floats | None) -> tuple[Floats, Floats]:
     """Pi_d of P Q' + S as two thin factors, A V and V; the last V is a good guess of the next."""
     A = LowRankPlusSparse(P, Q, mask.indptr, mask.items, values)
     with one_blas_thread():
@@ -102,11 +100,11 @@ def factors_at_ratings(mask: Mask, P: Floats, Q: Floats) -> Floats:
     return products
 
 
-def predictions_at_ratings(model: Model) -> Floats:
-    """The model's predictions for the table it was learned from: `model.predict` there, without its temporaries."""
+def predictions_at_ratings(model: Model, mask: Mask) -> Floats:
+    """The model's predictions for the ratings it was learned from: `model.predict` there, without its temporaries."""
     known = model.observed
     if known is None:
-        known = factors_at_ratings(model.mask, model.user_factors, model.item_factors)
+        known = factors_at_ratings(mask, model.user_factors, model.item_factors)
     return model.scale.clip(known)
 
 

@@ -64,7 +64,9 @@ def centred(private: PrivateRatings, threads: int) -> tuple[Columns, Lists]:
 
 
 @parallel_kernel
-def _by_item(indptr: Integers, items: Codes, values: Floats, ranges: Integers, cursors: Integers) -> tuple[Codes, Floats]:
+def _by_item(
+    indptr: Integers, items: Codes, values: Floats, ranges: Integers, cursors: Integers
+) -> tuple[Codes, Floats]:
     """Raters and ratings item by item, raters ascending: a counting sort."""
     rows = np.empty(len(items), np.int32)
     x = np.empty(len(items), np.float64)

@@ -1,9 +1,9 @@
 """Which pairs of items may matter, by similarities in single precision.
 
-Sixteen items at a time, neighbours in popularity, form a tile. A user's ratings of a tile are one line of sixteen floats
-(zeros where not rated); it is added, times x_uq, to the line of every item q the user rated, up to the tile itself. So
-each pair of items is met once, in the tile of its rarer one, and a multiply-add covers sixteen pairs. A tile holds
-64 bytes per item; nothing of size n x n exists.
+Sixteen items at a time, neighbours in popularity, form a tile. A user's ratings of a tile are one line of sixteen
+floats (zeros where not rated); it is added, times x_uq, to the line of every item q the user rated, up to the tile
+itself. So each pair of items is met once, in the tile of its rarer one, and a multiply-add covers sixteen pairs. A tile
+holds 64 bytes per item; nothing of size n x n exists.
 
 The error is bounded, not guessed. A sum of at most BLOCK products is closed and added to a second sum. With u = 2^-24,
 each x rounded once, each product once, at most BLOCK additions below and C above, the computed s' of a pair obeys

@@ -92,8 +92,8 @@ def _proposed(keys: npt.NDArray[np.int64], k: int, error: float, chosen: Integer
     """Put the proposals that contain the k strongest in `chosen`; returns how many, 0 if that cannot be shown."""
     size = keys.shape[1]
     ranked = np.sort(keys.ravel())[::-1]
-    limit = weakness(ranked[k - 1]) - 2 * error
-    if not limit > max(error, weakness(ranked[size - 1])):
+    limit = float(weakness(ranked[k - 1])) - 2 * error
+    if limit <= error or limit <= weakness(ranked[size - 1]):
         return 0
     count = 0
     while weakness(ranked[count]) >= limit:

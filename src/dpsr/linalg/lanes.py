@@ -15,11 +15,11 @@ Sums run in the order of the list, so the bits depend on nothing else. Indices a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -55,7 +55,7 @@ def as_lines(X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 class _Lines:
     """A line vector type for the elements of an array, and the places of lines in it."""
 
-    def __init__(self, context: Any, builder: ir.IRBuilder, array: types.Array) -> None:
+    def __init__(self, context: Any, builder: ir.IRBuilder, array: Any) -> None:
         self._builder = builder
         self.element = context.get_value_type(array.dtype)
         self.itemsize = array.dtype.bitwidth // 8
@@ -108,11 +108,16 @@ def _data(context: Any, builder: ir.IRBuilder, kinds: tuple[Any, ...], values: t
     ]
 
 
+def _operation(compose: Callable[..., Any]) -> Callable[..., Any]:
+    """What compiled code calls with the arguments after the first; `compose` gives its signature and its code."""
+    return cast(Callable[..., Any], intrinsic(compose))
+
+
 def _index(builder: ir.IRBuilder, index: ir.Value, e: ir.Value) -> ir.Value:
     return builder.zext(builder.load(builder.gep(index, [e])), _I64)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_operation
 def spread(_: Any, index: Any, x: Any, begin: Any, end: Any, line: Any, table: Any) -> tuple[Any, Callable[..., Any]]:
     """spread(index, x, begin, end, line, table): table[index[e]] += x[e] * line for begin <= e < end."""
 
@@ -129,7 +134,7 @@ def spread(_: Any, index: Any, x: Any, begin: Any, end: Any, line: Any, table: A
     return types.void(index, x, types.int64, types.int64, line, table), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_operation
 def gather(_: Any, index: Any, x: Any, begin: Any, end: Any, table: Any, line: Any) -> tuple[Any, Callable[..., Any]]:
     """gather(index, x, begin, end, table, line): line += sum of x[e] * table[index[e]] over begin <= e < end."""
 
@@ -137,7 +142,7 @@ def gather(_: Any, index: Any, x: Any, begin: Any, end: Any, table: Any, line: A
         indices, xs, table_data, line_data = _data(context, builder, signature.args, values)
         lines = _Lines(context, builder, signature.args[1])
         zero = ir.Constant(_I64, 0)
-        total = cgutils.alloca_once_value(builder, lines.load(line_data, zero))
+        total = cgutils.alloca_once_value(builder, lines.load(line_data, zero))  # type: ignore[no-untyped-call]
         with cgutils.for_range_slice(builder, values[2], values[3], ir.Constant(_I64, 1)) as (e, _):
             other = lines.load(table_data, _index(builder, indices, e))
             factor = builder.load(builder.gep(xs, [e]))
@@ -148,7 +153,7 @@ def gather(_: Any, index: Any, x: Any, begin: Any, end: Any, table: Any, line: A
     return types.void(index, x, types.int64, types.int64, table, line), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_operation
 def dots(_: Any, index: Any, line: Any, table: Any, begin: Any, end: Any, x: Any) -> tuple[Any, Callable[..., Any]]:
     """dots(index, line, table, begin, end, x): x[e] += line . table[index[e]] for begin <= e < end."""
 
@@ -165,7 +170,7 @@ def dots(_: Any, index: Any, line: Any, table: Any, begin: Any, end: Any, x: Any
     return types.void(index, line, table, types.int64, types.int64, x), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_operation
 def exceeds(_: Any, table: Any, row: Any, floor: Any, least: Any) -> tuple[Any, Callable[..., Any]]:
     """exceeds(table, row, floor, least): a bit per lane of the line, set where |value| >= min(floor[lane], least)."""
 

@@ -2,8 +2,8 @@
 
     A = P Q' + S,      P (m x p), Q (n x p),  S by compressed rows.
 
-A product with a block of b columns costs O((m + n) p b + nnz b), and A'A X no more than one pass over S. Nothing of size
-m x n is ever held, and S not a second time by columns.
+A product with a block of b columns costs O((m + n) p b + nnz b), and A'A X no more than one pass over S. Nothing of
+size m x n is ever held, and S not a second time by columns.
 """
 
 from __future__ import annotations

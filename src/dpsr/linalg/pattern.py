@@ -2,8 +2,8 @@
 
 Rows are compressed (`indptr`, `columns`), columns ascending in a row. The same places by columns are
 `column_indptr`, `rows`, and `places`: entry e of the column order is entry `places[e]` of the row order. Values are
-kept in row order; whoever needs them by columns gathers them once. Built by a counting sort in O(m + n + nnz): ranges of
-rows are counted, then placed, each by one thread. The order does not depend on how the rows were cut into ranges.
+kept in row order; whoever needs them by columns gathers them once. Built by a counting sort in O(m + n + nnz): ranges
+of rows are counted, then placed, each by one thread. The order does not depend on how the rows were cut into ranges.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Products of a sparse matrix given by rows with thin blocks, eight columns at a time.
 
-    add_rows_times    Y_i += sum_{e in row i} a_e X_{c(e)}                        Y += S X
-    add_gram          the same, and then Z_{c(e)} += a_e Y_i                      Z += S' Y with the finished Y, in one pass
-    add_dots          l_e += P_i . Q_{c(e)}                                       a low rank on the places of S
+    add_rows_times    Y_i += sum_{e in row i} a_e X_{c(e)}       Y += S X
+    add_gram          the same, then Z_{c(e)} += a_e Y_i         Z += S' Y with the finished Y, in one pass
+    add_dots          l_e += P_i . Q_{c(e)}                      a low rank on the places of S
 
 Blocks are tables of lines (`lanes.as_lines`). The rows are cut into PARTS by the shape of the matrix alone; each part
 adds to its own Z, in the order of the data, and the parts are added in order: the bits do not depend on the threads.
