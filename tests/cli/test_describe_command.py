@@ -1,6 +1,7 @@
 """`dpsr describe`: the shape of the data, and nothing that depends on a value."""
 
 import json
+import sqlite3
 
 import numpy as np
 import pyarrow as pa
@@ -79,3 +80,17 @@ def test_what_is_no_rating_file_is_one_sentence(dpsr, tmp_path, content, word):
     assert outcome.code == 2
     assert word in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+def test_a_database_is_described_like_a_file(dpsr, small_ratings, csv, tmp_path):
+    with sqlite3.connect(tmp_path / "shop.db") as database:
+        small_ratings.to_frame().to_sql("ratings", database, index=False)
+    database.close()
+    url, query = f"sqlite:///{tmp_path / 'shop.db'}", "select * from ratings"
+    outcome = dpsr("describe", url, "--query", query, "--json")
+    assert outcome.code == 0, outcome.err
+    ours, theirs = json.loads(outcome.out), json.loads(dpsr("describe", csv, "--json").out)
+    assert {**ours, "source": ""} == {**theirs, "source": ""}
+    refused = dpsr("describe", url)
+    assert refused.code == 2
+    assert "--query" in refused.err

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from dpsr.cli.reading import Delimiter, Item, Rating, Timestamp, User
+from dpsr.cli.reading import Delimiter, Item, Query, Rating, RatingsFile, Timestamp, User
 from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
 
@@ -24,18 +23,24 @@ NOTE = (
 
 
 def describe(
-    ratings: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or a MovieLens file (u.data, ratings.dat).")],
+    ratings: RatingsFile,
     user: User = None,
     item: Item = None,
     rating: Rating = None,
     timestamp: Timestamp = None,
     delimiter: Delimiter = None,
+    query: Query = None,
     as_json: Json = False,
 ) -> None:
     """Show the shape of a rating file (users, items, counts, times) without looking at a single rating."""
-    from dpsr.data.shape import describe as look
+    from dpsr.data.shape import describe_file, describe_query
 
-    shape = look(ratings, user=user, item=item, rating=rating, timestamp=timestamp, delimiter=delimiter)
+    ratings.check(query)
+    columns = {"user": user, "item": item, "rating": rating, "timestamp": timestamp}
+    if query is None:
+        shape = describe_file(ratings.text, **columns, delimiter=delimiter)
+    else:
+        shape = describe_query(ratings.text, query, **columns)
     if as_json:
         typer.echo(json.dumps(shape.to_dict(), indent=2))
         return

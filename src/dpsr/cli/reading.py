@@ -40,6 +40,16 @@ class RatingsSource:
 
         return str(Database.parse(self.text)) if self.is_database else file_name(Path(self.text))
 
+    def check(self, query: str | None) -> None:
+        """A database needs a query, and a file has none."""
+        from dpsr.errors import ParameterError
+
+        if self.is_database != (query is not None):
+            raise ParameterError(
+                "ratings come from a file, or from a database with --query: "
+                "dpsr release postgresql://user@host/database --query 'select user_id, item_id, rating from ratings'."
+            )
+
 
 RatingsFile = Annotated[
     RatingsSource,
@@ -78,15 +88,10 @@ class Reading:
     def read(self) -> Ratings:
         """Read it, or say in one sentence why not."""
         from dpsr import Ratings, Scale
-        from dpsr.errors import ParameterError
 
         scale = Scale.parse(self.scale, snap=self.snap)
         columns = {"user": self.user, "item": self.item, "rating": self.rating, "timestamp": self.timestamp}
-        if self.source.is_database != (self.query is not None):
-            raise ParameterError(
-                "ratings come from a file, or from a database with --query: "
-                "dpsr release postgresql://user@host/database --query 'select user_id, item_id, rating from ratings'."
-            )
+        self.source.check(self.query)
         if self.query is None:
             options = {**columns, "delimiter": self.delimiter}
             return Ratings.read(self.source.text, scale=scale, duplicates=self.duplicates.value, **options)

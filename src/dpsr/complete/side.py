@@ -32,7 +32,7 @@ from dpsr.linalg.compiled import threads_for
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 
-_COEFFICIENTS = 10.0
+_COEFFICIENTS = 3.0
 """Pseudo-coefficients behind the prior ridge of a group."""
 
 _ROWS = 10.0

@@ -13,6 +13,8 @@ One sweep is one pass over blocks of users (`sweep.py`); this module holds what 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy, deepcopy
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +24,7 @@ from dpsr.complete.start import leading_users
 from dpsr.complete.sweep import Sides, Sweep, Tally, packed_size
 from dpsr.complete.symbols import CHOICE, SYMBOL, Reader
 from dpsr.design import Design
-from dpsr.design.priors import COEFFICIENT, FACTORS, SLOPES
+from dpsr.design.priors import COEFFICIENT, FACTORS, SLOPES, doubted_ridge
 from dpsr.engine import Block, Made
 from dpsr.engine.products import at_ratings, moments_at_ratings
 from dpsr.types.effects import Effects, Message
@@ -37,7 +39,7 @@ N_FACTORS = 8
 SAMPLE = 500
 """Means looked at when the spread of ratings around them is set."""
 
-_FIRST_RESIDUAL, _LEAST_RESIDUAL = 0.4, 0.1
+_FIRST_RESIDUAL, _LEAST_RESIDUAL = 0.4, 0.003
 """Shares of the variance below which the residual is not believed to lie: before any rating was bought, and after."""
 
 
@@ -74,8 +76,8 @@ class Slopes:
         user_groups = np.r_[0, np.ones(d - 1, dtype=np.int64)][:, None]
         user_ridge = np.array([1e6, 1 / (COEFFICIENT[3] * variance)])
         return (
-            Prior.of(design.z, design.weight_groups, start_ridge, ridge, item),
-            Prior.of(design.x, user_groups, user_ridge, user_ridge.copy(), user),
+            Prior.of(design.z, design.weight_groups, start_ridge, doubted_ridge(ridge), item),
+            Prior.of(design.x, user_groups, user_ridge, doubted_ridge(user_ridge), user),
         )
 
     @property
@@ -93,6 +95,12 @@ class Slopes:
         """Both sides as a pass reads them."""
         return Sides(self.design.x, self.c, self.f, self.user_variance, self.b, self.design.z, self.g, self.items)
 
+    def fork(self) -> Slopes:
+        """A copy that learns on its own; the design is shared."""
+        other = copy(self)
+        other.item_prior, other.user_prior = deepcopy(self.item_prior), deepcopy(self.user_prior)
+        return other
+
     def find_factors(self, tables: Tables, family: LevelFamily) -> None:
         """Start the factors where the noisy ratings point (`start.py`)."""
         k = min(self.k, *self.design.census.shape)
@@ -108,13 +116,15 @@ class Slopes:
         messages: tuple[Message, Message],
         *,
         users: bool = True,
+        bold: bool = False,
     ) -> float:
         """Users given items, unless `users` is off, then items given users; how far the users' update moved the means.
 
-        In residual deviations, root mean square.
+        In residual deviations, root mean square. A bold sweep takes the partners' factors for known, as alternating
+        least squares does.
         """
         evidence, tally = Evidence.none(self.user_prior), Tally.none()
-        sweep = self._pass(tables, family, messages[1], users=users)
+        sweep = self._pass(tables, family, messages[1], users=users, bold=bold)
         n, d = self.design.census.n_items, self.item_prior.dimensions
         sums = [np.zeros((n, packed_size(d))), np.zeros((n, d)), tally.sums, *evidence.sums]
         rows = self.design.table.run(sweep, sums, reads=[CHOICE, SYMBOL]).rows
@@ -122,8 +132,7 @@ class Slopes:
             self._take_users(rows[0], rows[1], evidence)
         self._solve_items(sums[0], sums[1], messages[0])
         self.sample = rows[-1][:: max(1, len(rows[-1]) // SAMPLE)]
-        if tally.residual is not None:
-            self.residual = float(np.clip(tally.residual, _LEAST_RESIDUAL * self.variance, self.variance))
+        self.residual = float(np.clip(self.residual * tally.ratio, _LEAST_RESIDUAL * self.variance, self.variance))
         return tally.moved
 
     def finish(self, tables: Tables, family: LevelFamily, message: Message, released: str) -> None:
@@ -134,11 +143,9 @@ class Slopes:
         rows = self.design.table.run(last, sums, reads=[CHOICE, SYMBOL], writes=[released]).rows
         self._take_users(rows[0], rows[1], evidence)
 
-    def _pass(
-        self, tables: Tables, family: LevelFamily, message: Message, *, users: bool = True, released: str | None = None
-    ) -> Sweep:
+    def _pass(self, tables: Tables, family: LevelFamily, message: Message, **how: Any) -> Sweep:
         reader = Reader.of(tables, family)
-        return Sweep(self.sides, reader, self.residual, self.shared, self.user_prior, message, self.k, users, released)
+        return Sweep(self.sides, reader, self.residual, self.shared, self.user_prior, message, self.k, **how)
 
     def release_means(self, released: str) -> None:
         """The means themselves as the column `released`, where no rating was bought."""

@@ -4,8 +4,9 @@ The means eta at the present state turn symbols into pseudo-observations (z, w).
 about everybody; items see z less what is shared and what these users, freshly updated, say about every item. Nothing
 of the size of the ratings outlives the block: item-side normal equations are added up, user rows are returned.
 
-The residual variance v follows from the readings at the start of the pass. With w = rho / v and posterior variance
-`doubt` of the means, E[rho^2 ((z - eta)^2 + doubt)] = rho v: the step of expectation maximisation, summed over ratings.
+The residual variance v follows from the scores at the start of the pass: for a mean fitted to the same data with
+posterior variance `doubt`, E[((z - eta) w)^2] = w - w^2 doubt, w = rho / v (MacKay's fixed point). Half a step, in
+logs, is taken at a time: `doubt` belongs to the v of the pass before, and whole steps would swing.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Sides:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Squared readings and their weights, how far means moved, and over how many ratings: sums over blocks."""
+    """Scores squared and their expectation, how far means moved, and over how many ratings: sums over blocks."""
 
     sums: Floats
 
@@ -54,9 +55,9 @@ class Tally:
         return cls(np.zeros(4))
 
     @property
-    def residual(self) -> float | None:
-        """The residual variance, where anything is known about it yet."""
-        return float(self.sums[0] / self.sums[1]) if self.sums[1] > 0 else None
+    def ratio(self) -> float:
+        """By how much the residual variance is to be multiplied; one where nothing is known yet."""
+        return float(np.sqrt(self.sums[0] / self.sums[1])) if self.sums[1] > 0 else 1.0
 
     @property
     def moved(self) -> float:
@@ -71,7 +72,11 @@ def packed_size(d: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """The pass as a value: everything it reads but the block. `users` says whether users are updated."""
+    """The pass as a value: everything it reads but the block.
+
+    `users` says whether users are updated; a `bold` pass takes the partners' factors for known; `released` names the
+    column of best guesses that a last pass writes.
+    """
 
     sides: Sides
     reader: Reader
@@ -80,7 +85,8 @@ class Sweep:
     prior: Prior
     message: Message
     k: int
-    users: bool
+    users: bool = True
+    bold: bool = False
     released: str | None = None
 
     def __call__(self, block: Block, item_a: Floats, item_h: Floats, tally: Floats, *evidence: Floats) -> Made:
@@ -101,7 +107,7 @@ class Sweep:
         rows = new.mean, new.variance, eta[::_SAMPLE_EVERY]
         if self.released is not None:
             return Made({self.released: self.reader.expected(block, after)}, rows)
-        self._tell_items(block, z, w, c, f, new.factor_covariance, item_a, item_h)
+        self._tell_items(block, z, w, c, f, None if self.bold else new.factor_covariance, item_a, item_h)
         return Made(rows=rows)
 
     def _update(self, block: Block, z: Floats, w: Floats, evidence: Evidence) -> Posterior:
@@ -110,7 +116,7 @@ class Sweep:
         d = s.z.shape[1] + k
         rest = z - at_ratings(block, s.x[who], s.b)
         a, h = np.zeros((n, packed_size(d))), np.zeros((n, d))
-        covariance = None if s.items is None else s.items.factor_covariance
+        covariance = None if s.items is None or self.bold else s.items.factor_covariance
         x = np.column_stack([s.z, s.g])
         _normal(block.indptr, block.items, np.arange(n), rest, w, x, covariance, s.x[who], a, h)
         rows = Rows(a, h, self.message.value[who], self.message.variance[who], s.x[who], block.counts > 0)
@@ -135,9 +141,8 @@ class Sweep:
             np.column_stack([s.user_variance[who], np.column_stack([s.x[who], s.f[who]]) ** 2]),
             np.column_stack([np.column_stack([s.z, s.g]) ** 2, s.items.variance]),
         )
-        rho = w * self.residual
-        tally[0] += np.sum(rho**2 * (off**2 + doubt))
-        tally[1] += rho.sum()
+        tally[0] += np.sum((off * w) ** 2)
+        tally[1] += np.sum(np.maximum(w - w**2 * np.minimum(doubt, 0.9 / w), 1e-12))
 
 
 def _normal(

@@ -1,4 +1,4 @@
-"""The shape of a rating file: who rated what, how often and when. Ratings are never looked at.
+"""The shape of a rating table: who rated what, how often and when. Ratings are never looked at.
 
 Everything here is public by the definition of the promise, so it may be shown to anybody who may know that these people
 rated these items. No scale is needed, because no rating is read.
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.data.assemble import RatingColumns
 from dpsr.data.identifiers import code_ids
 from dpsr.data.numbers import read_times
 from dpsr.data.read import columns_of_file
@@ -50,9 +51,21 @@ class Shape:
         return {**asdict(self), "density": self.density}
 
 
-def describe(path: str | PathLike[str], **columns: str | None) -> Shape:
+def describe_file(path: str | PathLike[str], **columns: str | None) -> Shape:
     """The shape of a file in any layout that `Ratings.read` takes, with the same names for its columns."""
-    found = columns_of_file(path, **columns)
+    return shape_of(columns_of_file(path, **columns))
+
+
+def describe_query(url: str, query: str, **columns: str | None) -> Shape:
+    """The shape of what a query on a database gives, with the arguments of `Ratings.from_sql`."""
+    from dpsr.data.sql import columns_of_query  # here, so that files do not wait for SQLAlchemy
+
+    names = {name: columns.get(name) for name in ("user", "item", "rating", "timestamp")}
+    return shape_of(columns_of_query(url, query, **names))
+
+
+def shape_of(found: RatingColumns) -> Shape:
+    """Counts of users, items and pairs; the ratings are there and are left alone."""
     if not len(found.users):
         raise DataError(f"{found.source.name}: there are no ratings. Give at least one row with a user and an item.")
     users, user_ids = code_ids(found.users, "user", found.source)

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.design import Design
-from dpsr.design.priors import EFFECT
+from dpsr.design.priors import EFFECT, doubted_ridge
 from dpsr.types.effects import Effects, Message
 
 Floats = npt.NDArray[np.float64]
@@ -34,8 +34,12 @@ _PSEUDO = 10.0
 _DOUBTED = 0.1
 """A side's own effect is believed to be a tenth of the typical until it shows; typical sides show at once."""
 
-_COEFFICIENTS = 10.0
-"""The same for the ridge of a group of W."""
+_COEFFICIENTS = 3.0
+"""The same for the ridge of a group of W, which is believed to be less than typical until it shows
+(`doubted_ridge`)."""
+
+_UNKNOWN = 1e12
+"""Variance of a sum nobody asked for."""
 
 _ROUNDS, _STEPS = 6, 40
 _ENOUGH, _EXACT = 1e-4, 1e-6
@@ -53,16 +57,23 @@ class NoisySums:
     user_variance: Floats
     user_gain: float
 
+    @classmethod
+    def unasked(cls, design: Design) -> NoisySums:
+        """Sums nobody asked for: they say nothing."""
+        items, users = np.zeros(design.census.n_items), np.zeros(design.census.n_users)
+        return cls(items, items + _UNKNOWN, 0.5, users, users + _UNKNOWN, 0.5)
+
 
 def learn_effects(design: Design, sums: NoisySums, ridge: Floats, variance: float) -> Effects:
     """Joint empirical-Bayes posterior of weights and effects."""
     (m, n), t = design.census.shape, EFFECT * variance
+    doubted = doubted_ridge(ridge)
     shape = design.z.shape[1], design.x.shape[1]
     start = Effects(np.zeros(shape), np.zeros(n), np.zeros(m), ridge, t, t, np.full(n, t), np.full(m, t))
     problem = _Problem(design, sums)
     effects = start
     for last in range(1, _ROUNDS + 1):
-        effects = problem.solve(effects, ridge, _DOUBTED * t, enough=_EXACT if last == _ROUNDS else _ENOUGH)
+        effects = problem.solve(effects, doubted, _DOUBTED * t, enough=_EXACT if last == _ROUNDS else _ENOUGH)
     return effects
 
 

@@ -1,8 +1,9 @@
 """How the scale is used: a smooth base measure over levels from one noisy histogram.
 
-Noisy bin counts are shrunk towards a Gaussian with the noisy mean and variance, count by count (prior deviation 0.7 of
-what is expected plus 2 % of all). The mean and variance have wide priors themselves (anything a rating scale can show),
-so that with hardly any ratings or budget the answer is the middle of the scale and not noise.
+Where the budget buys nothing but the mean, that is asked as one sum and the rest is what rating scales typically show.
+Otherwise noisy bin counts are shrunk towards a Gaussian with the noisy mean and variance, count by count (prior
+deviation 0.7 of what is expected plus 2 % of all). The mean and variance have wide priors themselves (anything a rating
+scale can show), so that with hardly any ratings or budget the answer is the middle of the scale and not noise.
 """
 
 from __future__ import annotations
@@ -54,6 +55,16 @@ def scale_usage(y: Floats, bins: npt.NDArray[np.int64], counts: Floats, noise_va
     base /= base.sum()
     mean = float(base @ y)
     return Usage(np.log(base), mean, mean_noise, float(base @ (y - mean) ** 2))
+
+
+def mean_usage(y: Floats, total: float, noise_variance: float, n_ratings: int) -> Usage:
+    """A Gaussian of typical width around the mean behind a noisy `total` of y over all ratings."""
+    noise = noise_variance / n_ratings**2
+    trust = _MEAN_PRIOR / (_MEAN_PRIOR + noise)
+    mean = float(np.clip(total / n_ratings * trust, -0.9, 0.9))
+    log_base = -((y - mean) ** 2) / (2 * _VARIANCE_PRIOR)
+    base = np.exp(log_base) / np.exp(log_base).sum()
+    return Usage(np.log(base), mean, noise * trust, float(base @ (y - base @ y) ** 2))
 
 
 def _mean(centre: Floats, counts: Floats, noise_variance: float, n_ratings: int) -> tuple[float, float]:

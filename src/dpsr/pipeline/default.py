@@ -4,12 +4,13 @@
     2. noisy windowed item and user sums     weights of public features, item and user effects     (Stage 2, denoise)
     3. one channel symbol per rating         slopes and factors, by evidence                       (Stage 3, complete)
 
-Each question depends on the public mask and on earlier answers alone, so their prices add up to epsilon.
+On so little budget that the mean alone is worth buying, one noisy sum of all ratings is the only question. Each
+question depends on the public mask and on earlier answers alone, so their prices add up to epsilon.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from dpsr.complete.slopes import N_FACTORS, Slopes
 from dpsr.complete.symbols import CHOICE, SYMBOL
 from dpsr.denoise.effects import NoisySums, learn_effects, own_messages
-from dpsr.denoise.usage import Usage, level_bins, scale_usage
+from dpsr.denoise.usage import Usage, level_bins, mean_usage, scale_usage
 from dpsr.denoise.window import choose_window, window_moments
 from dpsr.design import Design
 from dpsr.design.priors import EFFECT, ridge
@@ -41,10 +42,16 @@ from dpsr.types.raw import RawRatings
 
 Floats = npt.NDArray[np.float64]
 
+Family = Callable[[Slopes], LevelFamily]
+
 RELEASED = "released"
 """The column of private ratings that the pipeline ends with."""
 
 _SWEEPS, _SETTLED = 8, 0.005
+_BOLD_SWEEPS, _STALLED, _CLEARLY = 60, 0.96, 0.5
+_TRIAL_RATINGS = 200_000
+"""A trial that fails costs a few sweeps, one that succeeds some fifty: as much as eight of a million ratings."""
+
 _CHANNEL_EVERY = 3
 """Channels are built for every third mean of the grid, a tenth of a half-width apart: at most twenty a fit."""
 
@@ -98,9 +105,9 @@ class DPSR(PrivateRecommender):
         design = Design.of(vault.table)
         y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)
         announce("Asking how the scale is used")
-        usage = ask_usage(vault, y, shares.histogram)
+        usage = ask_usage(vault, y, shares.histogram) if shares.sums or shares.ratings else ask_mean(vault)
         announce("Asking for noisy sums of items and users")
-        sums = ask_sums(vault, design, usage, y, shares)
+        sums = ask_sums(vault, design, usage, y, shares) if shares.sums else NoisySums.unasked(design)
         prior = ridge(usage.variance, usage.mean_variance)
         effects = learn_effects(design, sums, prior, usage.variance)
         k = N_FACTORS if shares.ratings else 0
@@ -109,7 +116,7 @@ class DPSR(PrivateRecommender):
             announce("Drawing noise for every rating")
             tables = ask_ratings(vault, _family(usage, y, state.residual + state.doubt, state.sample), state)
             announce("Learning tastes from the noisy ratings")
-            learn_slopes(state, tables, usage, y, own_messages(design, sums, effects))
+            state = learn_slopes(state, tables, usage, y, own_messages(design, sums, effects))
         else:
             state.release_means(RELEASED)
         to_rating_points(vault.table, vault.scale)
@@ -122,6 +129,14 @@ def ask_usage(vault: Vault, y: Floats, epsilon: float) -> Usage:
     bins = level_bins(len(y), vault.census.n_ratings, epsilon)
     counts = vault.histogram(bins, epsilon=epsilon)
     return scale_usage(y, bins, counts.values, counts.noise_variance, vault.census.n_ratings)
+
+
+def ask_mean(vault: Vault) -> Usage:
+    """Question 1 where epsilon buys nothing but the mean: one noisy sum of all ratings, for all of it."""
+    half = vault.scale.width / 2
+    y = (vault.scale.values - vault.scale.midpoint) / half
+    total = vault.total(vault.scale.midpoint, epsilon=vault.left)
+    return mean_usage(y, float(total.values[0]) / half, total.noise_variance / half**2, vault.census.n_ratings)
 
 
 def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Split) -> NoisySums:
@@ -174,17 +189,56 @@ def _family(usage: Usage, y: Floats, variance: float, means: Floats) -> LevelFam
 
 def learn_slopes(
     state: Slopes, tables: dict[int, Floats], usage: Usage, y: Floats, messages: tuple[Message, Message]
+) -> Slopes:
+    """The state in which factors explain most: cautious from the start, or after a bold trial.
+
+    Averaging over uncertain factors shrinks them, and where little noise hides many of them it shrinks them away before
+    they can show (variational inference has two fixed points there). A trial that takes factors for known finds the
+    other one. It is kept if cautious sweeps afterwards still leave less than half of the residual: where boldness was
+    overfitting, they undo it. On large sets rows are well known, and no trial is needed.
+    """
+
+    def family(of: Slopes) -> LevelFamily:
+        return _family(usage, y, of.residual, of.sample)
+
+    state.find_factors(tables, family(state))
+    trial = state.fork() if state.design.census.n_ratings <= _TRIAL_RATINGS else None
+    _settle(state, tables, family, messages, begin=True)
+    if trial is not None and _take_for_known(trial, tables, family, messages) < _CLEARLY * state.residual:
+        _settle(trial, tables, family, messages)
+        state = trial if trial.residual < _CLEARLY * state.residual else state
+    state.finish(tables, family(state), messages[1], RELEASED)
+    return state
+
+
+def _settle(
+    state: Slopes, tables: dict[int, Floats], family: Family, messages: tuple[Message, Message], *, begin: bool = False
 ) -> None:
-    """Sweep until the means settle; the spread of ratings around them is learned on the way."""
-    family = _family(usage, y, state.residual, state.sample)
-    state.find_factors(tables, family)
-    state.sweep(tables, family, messages, users=False)
-    for sweep in range(1, _SWEEPS):
+    """Sweep until the means settle; the spread of ratings around them is learned on the way.
+
+    At the beginning items come first, because users know nothing yet about their factors.
+    """
+    for sweep in range(_SWEEPS):
         if sweep % 2 == 0:
-            family = _family(usage, y, state.residual, state.sample)
-        if state.sweep(tables, family, messages) < _SETTLED:
+            now = family(state)
+        begins = begin and sweep == 0
+        if state.sweep(tables, now, messages, users=not begins) < _SETTLED and not begins:
             break
-    state.finish(tables, _family(usage, y, state.residual, state.sample), messages[1], RELEASED)
+
+
+def _take_for_known(
+    state: Slopes, tables: dict[int, Floats], family: Family, messages: tuple[Message, Message]
+) -> float:
+    """Bold sweeps, two by two, as long as each pair leaves clearly less unexplained; the residual they end with."""
+    before = np.inf
+    for pair in range(_BOLD_SWEEPS // 2):
+        now = family(state)
+        state.sweep(tables, now, messages, users=pair > 0, bold=True)
+        state.sweep(tables, now, messages, bold=True)
+        if pair > 1 and state.residual > _STALLED * before:
+            break
+        before = state.residual
+    return state.residual
 
 
 def to_rating_points(table: Table, scale: Scale) -> None:

@@ -10,7 +10,10 @@ averaged over ratings, each seen as if it were held out. Informations add up; fr
     sums       (o s n)^2 / (8 (c / es)^2 + o^2 n var)      o: the side's share of a rating's weight; s, c, var: window
     ratings    n rho(er) / v                               rho: share of variance the optimal channel explains
 
-Slopes (I', d dimensions) see ratings only. `split` takes the (es, er, o) with the least predicted error.
+Slopes (I', d dimensions) see ratings only. The mean itself is paid for too: its prior variance Tm, known from noise of
+variance p = _BINNED / (N eh)^2 when a histogram is bought for eh, leaves Tm p / (Tm + p). `split` takes the
+(es, er, o) with the least predicted error, and buys one noisy sum of all ratings and nothing else, with
+p = _PLAIN / (N e)^2, where that promises more.
 """
 
 from __future__ import annotations
@@ -39,6 +42,10 @@ _SUMS = (0.2, 0.3, 0.45, 0.7, 1.0)
 _WEIGHTS = np.arange(5, 12) / 16
 """Item shares tried; beyond, one side's features would rest on a handful of rows."""
 
+_MEAN, _BINNED, _PLAIN = 0.8, 77.0, 62.0
+"""Prior variance of the mean, and noise of the mean at N epsilon = 1 from four bins (10 half-widths squared) and from
+one sum (8), where the variance of ratings, 0.13 half-widths squared, is one."""
+
 _GRID = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
 
 
@@ -62,7 +69,10 @@ class Components:
 
 @dataclass(frozen=True)
 class Split:
-    """Epsilon of the three parts, and the item side's share of a rating's weight in the sums."""
+    """Epsilon of the three parts, and the item side's share of a rating's weight in the sums.
+
+    Where sums and ratings get nothing, `histogram` buys the mean alone.
+    """
 
     histogram: float
     sums: float
@@ -90,6 +100,7 @@ def split(mask: Mask | Census, scale: Scale, epsilon: float, components: Compone
 
     The histogram must place the mean within about a hundredth of a deviation: 400 / N, at least 2 % of epsilon (or of
     one) and at most half of it. Ties go to the smaller budget for sums, which share sampling noise with the ratings.
+    Where even so the mean costs more than everything else is expected to gain, all of epsilon buys the mean.
     """
     asked, parts = check_epsilon(epsilon), components or Components()
     histogram = float(np.clip(400 / max(mask.n_ratings, 1), 0.02 * min(asked, 1.0), 0.5 * asked))
@@ -100,6 +111,8 @@ def split(mask: Mask | Census, scale: Scale, epsilon: float, components: Compone
         error, weight = min((_error(mask, sums, rho, w, parts), float(w)) for w in _WEIGHTS)
         if error < best - 1e-4:
             best, chosen = error, (sums, weight)
+    if _mean_error(mask, _PLAIN, asked) + 1 < best + _mean_error(mask, _BINNED, histogram):
+        return Split(asked, 0.0, 0.0, 0.5)
     return Split(histogram, chosen[0], max(nextafter(rest - chosen[0], -1.0), 0.0), chosen[1])
 
 
@@ -108,6 +121,7 @@ def forecast(mask: Mask | Census, scale: Scale, epsilon: float, components: Comp
     parts = components or Components()
     shares = split(mask, scale, epsilon, parts)
     total = _error(mask, shares.sums, explained_share(scale, shares.ratings), shares.item_weight, parts)
+    total += _mean_error(mask, _BINNED if shares.sums else _PLAIN, shares.histogram)
     clear = _error(mask, 1e3, 1.0, 0.5, parts)
     return Forecast(epsilon, parts.residual, clear - parts.residual, max(total - clear, 0.0))
 
@@ -130,6 +144,11 @@ def _explained(scale: Scale, epsilon: float) -> float:
     prior /= prior.sum()
     variance = prior @ (scale.values - prior @ scale.values) ** 2
     return float(1 - optimal_channel(scale, epsilon, prior).expected_error(prior, guess="posterior") ** 2 / variance)
+
+
+def _mean_error(mask: Mask | Census, noise: float, epsilon: float) -> float:
+    price = noise / (max(mask.n_ratings, 1) * epsilon) ** 2
+    return _MEAN * price / (_MEAN + price)
 
 
 def _error(mask: Mask | Census, sums: float, rho: float, item_weight: float, parts: Components) -> float:

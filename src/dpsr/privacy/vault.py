@@ -4,6 +4,7 @@ A pipeline that asks several questions about the same ratings holds a `Vault` an
 with its price; a question that would exceed the budget is refused before any noise is drawn. What may be asked:
 
     histogram    how many ratings have each (pooled) level                       one rating moves two counts by one
+    total        the sum of all ratings' distances from a centre                 the scale's width
     window_sums  sums over items and over users of  weight x clip(r - centre)    at most  both weights x window width
     symbols      one symbol per rating from one of several finite channels       at most the dearest channel
 
@@ -95,6 +96,17 @@ class Vault:
 
         counts = self._raw.run(count, [np.zeros(int(bins.max()) + 1, dtype=np.int64)], reads=[LEVEL]).sums[0]
         return self._release("level histogram", counts, 2, epsilon, unit=1.0, details={"bins": bins.tolist()})
+
+    def total(self, centre: float, *, epsilon: float) -> Noisy:
+        """The noisy sum of value - centre over all ratings, in rating points."""
+        step = self.scale.width / 2 / VALUE_GRID
+        steps = np.rint((self.scale.values - centre) / step).astype(np.int64)
+
+        def add(block: Block, sums: Ints) -> None:
+            sums += steps[block.columns[LEVEL]].sum()
+
+        found = self._raw.run(add, [np.zeros(1, dtype=np.int64)], reads=[LEVEL]).sums[0]
+        return self._release("total", found, int(np.ptp(steps)), epsilon, unit=step, details={"centre": centre})
 
     def window_sums(
         self, centre: float, half_width: float, *, item_weight: float, epsilon: float
