@@ -30,8 +30,12 @@ from dpsr.types import Mask, Model, PrivateRatings
 
 Floats = npt.NDArray[np.float64]
 
-_TOLERANCE = 1e-9
-"""How far a cut may be from the exact one, as a share of its largest singular value."""
+EXACT, ENOUGH = 1e-9, 1e-7
+"""How far a cut may be from the exact one, as a share of its largest singular value: where it costs nothing, and on
+large tables, whose predictions it moves by less than 1e-5 of the scale's width."""
+
+_LARGE = 200_000
+"""Ratings from which a product with the table takes time."""
 
 
 def alternate_projections(smoothed: PrivateRatings, *, rank: int, lam: float, n_iter: int, period: int) -> Model:
@@ -81,8 +85,9 @@ def _check(rank: int, lam: float, n_iter: int, period: int) -> None:
 def _cut(P: Floats, Q: Floats, mask: Mask, values: Floats, rank: int, *, start: Floats | None) -> tuple[Floats, Floats]:
     """Pi_d of P Q' + S as two thin factors, A V and V; the last V is a good guess of the next."""
     A = LowRankPlusSparse(P, Q, mask.indptr, mask.items, values)
+    tol = EXACT if mask.n_ratings < _LARGE else ENOUGH
     with one_blas_thread():
-        _, V = leading_right(A.gram, mask.n_items, min(rank, mask.n_users), start=start, tol=_TOLERANCE)
+        _, V = leading_right(A.gram, mask.n_items, min(rank, mask.n_users), start=start, tol=tol)
         return A.times(V), np.ascontiguousarray(V)
 
 

@@ -28,17 +28,23 @@ def first_block(n: int, width: int, start: Floats | None, rng: np.random.Generat
     return _qr(X)[0]
 
 
-def orthonormal(Y: Floats, basis: Floats, rng: np.random.Generator) -> Floats:
-    """Orthonormal columns, orthogonal to the basis, that with it span Y.
+def orthonormal(Y: Floats, basis: Floats, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    """Y = basis H + Q R with Q orthonormal and orthogonal to the basis; returns Q, H, R.
 
     Twice is enough, but the second time on columns of length one: what is short after the first is magnified, and its
-    rounding with it. A column that the second pass shortens was rounding.
+    rounding with it. A column that the second pass shortens was rounding: it gets a random direction in Q and a zero in
+    R.
     """
     size = np.linalg.norm(Y, axis=0).max(initial=0.0)
-    Q, R = _qr(Y - basis @ (basis.T @ Y))
+    H = basis.T @ Y
+    Q, R = _qr(Y - basis @ H)
     Q, again = _qr(Q - basis @ (basis.T @ Q))
     lost = (np.abs(np.diag(R)) <= _LOST * size) | (np.abs(np.diag(again)) < 0.5)
-    return _without(Q, lost, basis, rng) if lost.any() else Q
+    R = again @ R
+    if lost.any():
+        R[lost] = 0.0
+        Q = _without(Q, lost, basis, rng)
+    return Q, H, R
 
 
 def _qr(Y: Floats) -> tuple[Floats, Floats]:

@@ -1,9 +1,13 @@
 """The leading right singular vectors of a matrix known only by the products A'A X.
 
 A pass over blocks of users gives A'A X in one go, user side and all, so the iteration keeps item-side bases only: block
-Lanczos on G = A'A with full reorthogonalisation and thick restarts. With orthonormal V and W = G V, the Ritz pairs of
-V'W are (theta^2, V q) and || W q - theta^2 V q || / theta is the length of r = A'u - theta v for u = A v / theta. When
-the basis is full, the best pairs are kept and the iteration goes on: nothing is lost but the memory.
+Lanczos on G = A'A with full reorthogonalisation and thick restarts. With orthonormal V it keeps
+
+    G V = V T + X R E',        E' = the last rows of the identity,
+
+so the eigenpairs (theta^2, q) of the small T give triplets with right vectors v = V q, and || R (last rows of q) || /
+theta is the length of r = A'u - theta v for u = A v / theta. When the basis is full, the best pairs are kept and the
+iteration goes on from X: nothing is lost but the memory.
 
 When to stop. Cutting A at rank d errs, to first order, by r_i max(1, theta_{d+1} / (theta_i - theta_{d+1})) per
 triplet: a residual hurts more where the gap behind d is narrow. The largest of these must fall below tol * theta_1.
@@ -58,17 +62,21 @@ def _leading(gram: Gram, n: int, d: int, start: Floats | None, tol: float, most:
         values, vectors = np.linalg.eigh(_symmetric(gram(np.eye(n))))
         return np.sqrt(np.maximum(values[::-1][:d], 0)), vectors[:, ::-1][:, :d]
     rng = np.random.default_rng(_SEED)
-    X, V, W = first_block(n, width, start, rng), np.empty((n, 0)), np.empty((n, 0))
+    V, T = np.empty((n, _HELD * width), order="F"), np.zeros((_HELD * width, _HELD * width))
+    X, k = first_block(n, width, start, rng), 0
     for products in range(1, most + 1):
-        V, W = np.hstack([V, X]), np.hstack([W, gram(X)])
-        values, Q = np.linalg.eigh(_symmetric(V.T @ W))
+        V[:, k : k + width], new, k = X, slice(k, k + width), k + width
+        X, H, R = orthonormal(gram(X), V[:, :k], rng)
+        T[:k, new], T[new, :k] = H, H.T
+        values, Q = np.linalg.eigh(_symmetric(T[:k, :k]))
         values, Q = np.maximum(values[::-1], 0), Q[:, ::-1]
-        if products == most or settled(np.sqrt(values), _residuals(V, W, values, Q, d), d, tol):
+        if products == most or settled(np.sqrt(values), _residuals(R @ Q[new], values)[:d], d, tol):
             break
-        X = orthonormal(W[:, -width:], V, rng)
-        if V.shape[1] >= _HELD * width:
-            V, W = V @ Q[:, : _KEPT * width], W @ Q[:, : _KEPT * width]
-    return np.sqrt(values[:d]), V @ Q[:, :d]
+        if k == _HELD * width:
+            k = _KEPT * width
+            V[:, :k], T[:] = V @ Q[:, :k], 0.0
+            T[:k, :k] = np.diag(values[:k])
+    return np.sqrt(values[:d]), V[:, : len(Q)] @ Q[:, :d]
 
 
 def settled(theta: Floats, residuals: Floats, d: int, tol: float) -> bool:
@@ -81,11 +89,11 @@ def settled(theta: Floats, residuals: Floats, d: int, tol: float) -> bool:
     return bool(error.max() <= tol * theta[0])
 
 
-def _residuals(V: Floats, W: Floats, values: Floats, Q: Floats, d: int) -> Floats:
-    """|| A'u - theta v || of the first d; 0 where only rounding is left."""
-    rest = np.linalg.norm(W @ Q[:, :d] - V @ Q[:, :d] * values[:d], axis=0)
-    lengths = rest / np.sqrt(np.maximum(values[:d], np.finfo(float).tiny))
-    return np.where(rest > _ROUNDING * values[0], lengths, 0.0)
+def _residuals(rest: Floats, values: Floats) -> Floats:
+    """|| A'u - theta v || of every pair; 0 where only rounding is left."""
+    lengths = np.linalg.norm(rest, axis=0)
+    real = lengths > _ROUNDING * values[0]
+    return np.where(real, lengths / np.sqrt(np.maximum(values, np.finfo(float).tiny)), 0.0)
 
 
 def _symmetric(G: Floats) -> Floats:
