@@ -71,10 +71,13 @@ def kernels(size: str) -> Iterator[Kernel]:
     visits = tile_visits(lists)
     formula = f"8 a visit of a rating by a tile, {visits / 1e6:.0f} million of them"
     yield Kernel("proposals", lambda: propose(lists, live, K + SPARE, threads), 8 * visits, formula)
-    answer = settle(columns, lists, proposals, mask.n_items, K)
+    answer = settle(columns, lists, proposals, mask.n_items, K, threads)
     scored = int(mask.item_counts[np.maximum(answer[0], 0)].sum())
     settled = Kernel(
-        "verdict", lambda: settle(columns, lists, proposals, mask.n_items, K), 12 * scored, "12 a rater of a candidate"
+        "verdict",
+        lambda: settle(columns, lists, proposals, mask.n_items, K, threads),
+        12 * scored,
+        "12 a rater of a candidate",
     )
     yield settled
     near = Neighbours(*answer)

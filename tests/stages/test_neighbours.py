@@ -110,7 +110,7 @@ def test_many_pretended_threads_find_the_same(threads: int) -> None:
 def settled_by(ratings: PrivateRatings, k: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
     columns, lists = centred(ratings, threads)
     proposals = propose(lists, len(columns.order), k + 8, threads)
-    return settle(columns, lists, proposals, ratings.mask.n_items, k)
+    return settle(columns, lists, proposals, ratings.mask.n_items, k, threads)
 
 
 def test_blend_reads_stage_one_values_only_and_keeps_the_receipt() -> None:

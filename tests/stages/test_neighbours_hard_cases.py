@@ -112,7 +112,7 @@ def test_what_proposals_decide_and_what_the_second_look_decides_are_the_same() -
     columns, lists = centred(ratings, 1)
     proposals = propose(lists, len(columns.order), 7 + SPARE, 1)
     hopeless = Proposals(np.zeros_like(proposals.keys), proposals.error)
-    first, second = (settle(columns, lists, given, 150, 7) for given in (proposals, hopeless))
+    first, second = (settle(columns, lists, given, 150, 7, 1) for given in (proposals, hopeless))
     assert (first[0] == second[0]).all()
     assert first[1].tobytes() == second[1].tobytes()
 
@@ -124,8 +124,8 @@ def test_proposals_decide_nearly_all_items_of_an_ordinary_table() -> None:
     ratings, proposals = by_proposals(noisy, mask, 5)
     columns, lists = centred(ratings, 1)
     spoilt = proposals.keys ^ (proposals.keys > 0)  # every even candidate takes the next one's name, and the reverse
-    truth = settle(columns, lists, proposals, 200, 5)[0]
-    wrong = settle(columns, lists, Proposals(spoilt, proposals.error), 200, 5)[0]
+    truth = settle(columns, lists, proposals, 200, 5, 1)[0]
+    wrong = settle(columns, lists, Proposals(spoilt, proposals.error), 200, 5, 1)[0]
     assert (truth != wrong).any(axis=1).mean() > 0.9
 
 
@@ -180,3 +180,16 @@ def test_a_million_items_of_which_a_few_are_rated() -> None:
     assert (many.counts[np.delete(np.arange(1_000_000), names)] == 0).all()
     assert (np.where(few.items >= 0, names[few.items], -1) == many.items[names]).all()
     assert many.similarities[names].tobytes() == few.similarities.tobytes()
+
+
+def test_a_catalogue_too_wide_for_a_tile_per_thread_is_done_by_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(8)
+    ratings = make_private(rng.uniform(1, 5, (50, 40)), rng.random((50, 40)) < 0.5)
+    columns, lists = centred(ratings, 3)
+    wide = propose(lists, len(columns.order), 13, 3)
+    monkeypatch.setattr("dpsr.denoise.proposals._ROOM", 0)
+    narrow = propose(lists, len(columns.order), 13, 3)
+    assert (len(wide.keys), len(narrow.keys)) == (3, 1)
+    first, second = (settle(columns, lists, given, 40, 5, 3) for given in (wide, narrow))
+    assert (first[0] == second[0]).all()
+    assert first[1].tobytes() == second[1].tobytes()

@@ -65,4 +65,4 @@ def item_neighbours(private: PrivateRatings, *, k: int) -> Neighbours:
     with threads_for(pairs) as threads:
         columns, lists = centred(private, threads)
         proposals = propose(lists, len(columns.order), k + SPARE, threads)
-        return Neighbours(*settle(columns, lists, proposals, mask.n_items, k))
+        return Neighbours(*settle(columns, lists, proposals, mask.n_items, k, threads))

@@ -34,6 +34,9 @@ TILE = LINE // 4
 BLOCK = 512
 """Products added up before the sum is closed."""
 
+_ROOM = 1 << 29
+"""Bytes that the tiles and candidates of all threads may take together; where they would take more, fewer work."""
+
 
 @dataclass(frozen=True, eq=False)
 class Proposals:
@@ -49,6 +52,7 @@ class Proposals:
 def propose(lists: Lists, n: int, size: int, threads: int) -> Proposals:
     """The `size` strongest partners of each of n items, in single precision."""
     groups = _grouped(lists.indptr, lists.last, lists.names, -(-n // TILE), row_ranges(lists.indptr, threads))
+    threads = max(1, min(threads, _ROOM // max(n * (2 * LINE + 8 * size), 1)))
     counts = np.diff(groups[0])
     error = error_bound(int(counts.max(initial=0)))
     closed = int(np.flatnonzero(counts > BLOCK).max(initial=-1)) + 1

@@ -34,14 +34,14 @@ _MUCH_SHORTER = 16
 """From this ratio of lengths on, looking the raters of one item up among the other's beats walking them all."""
 
 
-def settle(columns: Columns, lists: Lists, proposals: Proposals, n: int, k: int) -> tuple[Codes, Floats]:
+def settle(columns: Columns, lists: Lists, proposals: Proposals, n: int, k: int, threads: int) -> tuple[Codes, Floats]:
     """Partners and similarities of each of n items under their own names, padded with -1 and 0."""
     items, similarities = np.full((n, k), -1, np.int32), np.zeros((n, k))
     names = np.full(n, -1, np.int64)
     names[columns.order] = np.arange(len(columns.order))
     by_item = columns.order, names, columns.first, columns.last, columns.rows, columns.x
     by_user = lists.indptr, lists.last, lists.names, lists.x
-    _settled(*by_item, *by_user, proposals.keys, proposals.error, items, similarities)
+    _settled(*by_item, *by_user, proposals.keys, proposals.error, items, similarities, threads)
     return items, similarities
 
 
@@ -61,10 +61,10 @@ def _settled(
     error: float,
     items: Codes,
     similarities: Floats,
+    threads: int,
 ) -> None:
     """Items are dealt out to the threads."""
-    threads, live, _ = keys.shape
-    k = items.shape[1]
+    live, k = keys.shape[1], items.shape[1]
     for t in prange(threads):
         dense, sums, met = np.zeros(len(list_last)), np.zeros(live), np.full(live, -1, np.int64)
         chosen, best = np.empty(live, np.int64), np.empty(k, np.int64)
