@@ -7,8 +7,12 @@ from dense_oracle import Oracle
 from private_by_hand import make_private
 
 from dpsr.denoise import Neighbours, blend_with_neighbours, item_neighbours
+from dpsr.denoise.columns import centred
+from dpsr.denoise.proposals import propose
+from dpsr.denoise.verdict import settle
 from dpsr.errors import ParameterError
 from dpsr.linalg import compiled
+from dpsr.types import PrivateRatings
 
 
 def random_ratings(seed: int, m: int, n: int, density: float, values: list[float]) -> tuple[np.ndarray, np.ndarray]:
@@ -94,17 +98,19 @@ def test_bits_do_not_depend_on_the_threads(monkeypatch: pytest.MonkeyPatch) -> N
         assert blended.tobytes() == runs[0][1].tobytes()
 
 
-def test_many_pretended_threads_merge_to_the_same_heaps() -> None:
-    """The merge itself, also on a machine with one core."""
-    from dpsr.denoise.kernels import strongest_pairs
-    from dpsr.denoise.neighbours import _centred
-
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_many_pretended_threads_find_the_same(threads: int) -> None:
+    """How tiles and items are dealt out does not matter, also on a machine with one core."""
     ratings = make_private(*random_ratings(6, 80, 70, 0.3, [1.0, 3.0, 5.0]))
-    one = strongest_pairs(*_centred(ratings), 70, 6, 1)
-    for threads in (2, 3, 7):
-        many = strongest_pairs(*_centred(ratings), 70, 6, threads)
-        assert (many[0] == one[0]).all()
-        assert many[1].tobytes() == one[1].tobytes()
+    one, many = (settled_by(ratings, 6, t) for t in (1, threads))
+    assert (many[0] == one[0]).all()
+    assert many[1].tobytes() == one[1].tobytes()
+
+
+def settled_by(ratings: PrivateRatings, k: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    columns, lists = centred(ratings, threads)
+    proposals = propose(lists, len(columns.order), k + 8, threads)
+    return settle(columns, lists, proposals, ratings.mask.n_items, k, threads)
 
 
 def test_blend_reads_stage_one_values_only_and_keeps_the_receipt() -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from private_by_hand import make_private
 
-from dpsr.complete import alternate_projections
+from dpsr.complete import alternate_projections, predictions_at_ratings
 from dpsr.denoise import blend_with_neighbours, item_neighbours
 from dpsr.errors import ParameterError
 from dpsr.linalg import compiled
@@ -48,6 +48,15 @@ def test_observed_values_are_not_clipped_but_predictions_are() -> None:
     assert model.observed is not None
     assert (model.observed > 5).all()
     assert model.predict(np.array([0]), np.array([0])).tolist() == [5.0]
+
+
+@pytest.mark.parametrize("n_iter", [50, 53])
+@pytest.mark.parametrize("rank", [3, 8, 11])
+def test_predictions_at_the_ratings_are_the_models_own(n_iter: int, rank: int) -> None:
+    ratings = smoothed()
+    model = complete(ratings, n_iter=n_iter, rank=rank)
+    plain = model.predict(ratings.mask.users, ratings.mask.items)
+    np.testing.assert_allclose(predictions_at_ratings(model, ratings.mask), plain, rtol=0, atol=1e-12)
 
 
 def test_item_factors_are_orthonormal_and_the_rank_is_at_most_the_smaller_side() -> None:
@@ -92,7 +101,7 @@ def test_memory_stays_far_below_a_dense_matrix() -> None:
     mask = Mask(pa.array(range(m)), pa.array(range(n)), indptr, (cells % n).astype(np.int32))
     values = np.random.default_rng(1).uniform(1, 5, len(cells))
     ratings = PrivateRatings(mask, values, Scale(1, 5), smoothed().certificate)
-    complete(smoothed())  # compile, import
+    complete(blend_with_neighbours(smoothed(), item_neighbours(smoothed(), k=15), beta=0.65))  # compile, import
     tracemalloc.start()
     try:
         blended = blend_with_neighbours(ratings, item_neighbours(ratings, k=15), beta=0.65)

@@ -21,12 +21,21 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.errors import ParameterError
-from dpsr.linalg import LowRankPlusSparse, Pattern, truncated_svd
-from dpsr.linalg.compiled import threads_for
-from dpsr.linalg.products import factors_at
+from dpsr.linalg import LowRankPlusSparse
+from dpsr.linalg.compiled import one_blas_thread
+from dpsr.linalg.gram import leading_right
+from dpsr.linalg.lanes import as_lines
+from dpsr.linalg.products import add_dots, row_and_column_sums
 from dpsr.types import Mask, Model, PrivateRatings
 
 Floats = npt.NDArray[np.float64]
+
+EXACT, ENOUGH = 1e-9, 1e-7
+"""How far a cut may be from the exact one, as a share of its largest singular value: where it costs nothing, and on
+large tables, whose predictions it moves by less than 1e-5 of the scale's width."""
+
+_LARGE = 200_000
+"""Ratings from which a product with the table takes time."""
 
 
 def alternate_projections(smoothed: PrivateRatings, *, rank: int, lam: float, n_iter: int, period: int) -> Model:
@@ -36,16 +45,17 @@ def alternate_projections(smoothed: PrivateRatings, *, rank: int, lam: float, n_
     """
     _check(rank, lam, n_iter, period)
     mask, r = smoothed.mask, smoothed.values
-    pattern = Pattern.from_rows(mask.indptr, mask.items, mask.n_items)
     overall = float(r.mean()) if len(r) else smoothed.scale.midpoint
     P, Q = np.full((mask.n_users, 1), overall), np.ones((mask.n_items, 1))
-    P, Q = _cut(LowRankPlusSparse(P, Q, pattern, r - overall), rank, start=None)
+    P, Q = _cut(P, Q, mask, r - overall, rank, start=None)
     for _ in range(n_iter // period if lam < 1 else 0):
-        step = _relaxation(pattern, P, Q, r, weight=1 - lam**period)
-        P, Q = _cut(LowRankPlusSparse(P, Q, pattern, step), rank, start=Q)
-    observed = _observed(pattern, P, Q, r, weight=1 - lam ** (n_iter % period)) if n_iter % period else None
+        step = _short_of(r, mask, P, Q)
+        step *= 1 - lam**period
+        P, Q = _cut(P, Q, mask, step, rank, start=Q)
+    short = _short_of(r, mask, P, Q)
     user_means, item_means = _means(mask, r, overall)
-    residual = float(np.mean((r - _at(pattern, P, Q)) ** 2)) if len(r) else 0.0
+    with one_blas_thread():
+        residual = float(short @ short) / max(len(r), 1)
     return Model(
         mask=mask,
         scale=smoothed.scale,
@@ -57,7 +67,7 @@ def alternate_projections(smoothed: PrivateRatings, *, rank: int, lam: float, n_
         residual_variance=residual,
         user_mean=P.mean(axis=0),
         user_covariance=np.atleast_2d(np.cov(P, rowvar=False, bias=True)),
-        observed=observed,
+        observed=r - lam ** (n_iter % period) * short if n_iter % period else None,
     )
 
 
@@ -72,37 +82,40 @@ def _check(rank: int, lam: float, n_iter: int, period: int) -> None:
         raise ParameterError(f"the period of the projections is at least 1, found {period}. The paper uses 10.")
 
 
-def _cut(matrix: LowRankPlusSparse, rank: int, *, start: Floats | None) -> tuple[Floats, Floats]:
-    """Pi_d as two thin factors, U diag(s) and V; the last V is a good guess of the next."""
-    U, s, Vt = truncated_svd(matrix, rank, start=start)
-    return np.ascontiguousarray(U * s), np.ascontiguousarray(Vt.T)
+def _cut(P: Floats, Q: Floats, mask: Mask, values: Floats, rank: int, *, start: Floats | None) -> tuple[Floats, Floats]:
+    """Pi_d of P Q' + S as two thin factors, A V and V; the last V is a good guess of the next."""
+    A = LowRankPlusSparse(P, Q, mask.indptr, mask.items, values)
+    tol = EXACT if mask.n_ratings < _LARGE else ENOUGH
+    with one_blas_thread():
+        _, V = leading_right(A.gram, mask.n_items, min(rank, mask.n_users), start=start, tol=tol)
+        return A.times(V), np.ascontiguousarray(V)
 
 
-def _relaxation(pattern: Pattern, P: Floats, Q: Floats, r: Floats, *, weight: float) -> Floats:
-    """weight (r - L) on the observed cells."""
-    step = _at(pattern, P, Q)
-    np.subtract(r, step, out=step)
-    step *= weight
-    return step
+def _short_of(r: Floats, mask: Mask, P: Floats, Q: Floats) -> Floats:
+    """r - P Q' on the observed cells."""
+    difference = factors_at_ratings(mask, P, Q)
+    return np.subtract(r, difference, out=difference)
 
 
-def _at(pattern: Pattern, P: Floats, Q: Floats) -> Floats:
-    """L on the observed cells."""
-    with threads_for(len(pattern.columns) * P.shape[1]):
-        return factors_at(pattern.indptr, pattern.columns, P, Q)
+def factors_at_ratings(mask: Mask, P: Floats, Q: Floats) -> Floats:
+    """P_u . Q_j for every rating."""
+    products = np.zeros(mask.n_ratings)
+    for p, q in zip(as_lines(P), as_lines(Q), strict=True):
+        add_dots(mask.indptr, mask.items, p, q, products)
+    return products
 
 
-def _observed(pattern: Pattern, P: Floats, Q: Floats, r: Floats, *, weight: float) -> Floats:
-    """The observed cells after the steps that no cut follows."""
-    at = _at(pattern, P, Q)
-    return at + weight * (r - at)
+def predictions_at_ratings(model: Model, mask: Mask) -> Floats:
+    """The model's predictions for the ratings it was learned from: `model.predict` there, without its temporaries."""
+    known = model.observed
+    if known is None:
+        known = factors_at_ratings(mask, model.user_factors, model.item_factors)
+    return model.scale.clip(known)
 
 
 def _means(mask: Mask, r: Floats, overall: float) -> tuple[Floats, Floats]:
     """User and item means of the smoothed ratings; the overall mean where there is none."""
-
-    def mean(codes: npt.NDArray[np.int32], counts: npt.NDArray[np.int64]) -> Floats:
-        sums = np.bincount(codes, weights=r, minlength=len(counts))
-        return np.where(counts > 0, sums / np.maximum(counts, 1), overall)
-
-    return mean(mask.users, mask.user_counts), mean(mask.items, mask.item_counts)
+    sums = row_and_column_sums(mask.indptr, mask.items, r, mask.n_items)
+    counts = mask.user_counts, mask.item_counts
+    user, item = (np.where(n > 0, s / np.maximum(n, 1), overall) for s, n in zip(sums, counts, strict=True))
+    return user, item

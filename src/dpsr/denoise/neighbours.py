@@ -8,8 +8,10 @@ denominator. N_j are the K largest |s_jk|, ties to the lower index, zeros never,
 Equal similarities must tie, and zero ones vanish, whatever order the sums were taken in. So similarities are compared
 on a grid: |s| counts as rint(|s| 2^31) quanta. Two values that are equal in real numbers differ by some 1e-16 in floats
 and land on different grid points with probability below 1e-6; a finer grid would only make that likelier, and a coarser
-one would begin to merge similarities that differ. A column whose values lie within 2^-30 of the scale's width of each
-other is constant: it has norm zero and no neighbours.
+one would begin to merge similarities that differ.
+
+In three steps: `columns` centres and sorts, `proposals` finds in single precision what may matter, `verdict` decides in
+double precision.
 """
 
 from __future__ import annotations
@@ -19,14 +21,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.denoise.kernels import Columns, arrange, column_statistics, strongest_pairs
+from dpsr.denoise.columns import centred
+from dpsr.denoise.proposals import propose
+from dpsr.denoise.verdict import settle
 from dpsr.errors import ParameterError
 from dpsr.linalg.compiled import threads_for
-from dpsr.linalg.pattern import Pattern
 from dpsr.types import PrivateRatings
 
-CONSTANT = 2.0**-30
-"""The spread, as a share of the scale's width, up to which a column counts as constant."""
+SPARE = 8
+"""Proposals beyond K: room for near-ties, which single precision cannot tell apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +55,6 @@ class Neighbours:
 def item_neighbours(private: PrivateRatings, *, k: int) -> Neighbours:
     """The `k` items most similar to each item, by the noisy ratings.
 
-    Each pair is computed once, from the rarer item's raters, and offered to both: half the work of the plain product.
     Memory is O(ratings + n k) per thread. The result does not depend on the number of threads.
     """
     if k < 1:
@@ -61,14 +63,6 @@ def item_neighbours(private: PrivateRatings, *, k: int) -> Neighbours:
     k = min(k, max(mask.n_items - 1, 1))
     pairs = int((mask.user_counts**2).sum()) // 2
     with threads_for(pairs) as threads:
-        return Neighbours(*strongest_pairs(*_centred(private), mask.n_items, k, threads))
-
-
-def _centred(private: PrivateRatings) -> Columns:
-    """The centred, normalised columns that are not constant, the most popular first."""
-    mask, scale = private.mask, private.scale
-    pattern = Pattern.from_rows(mask.indptr, mask.items, mask.n_items)
-    mean, norm, spread = column_statistics(pattern.column_indptr, pattern.places, private.values)
-    live = np.flatnonzero(spread > CONSTANT * scale.width)
-    order = live[np.argsort(-mask.item_counts[live], kind="stable")]
-    return arrange(mask.indptr, pattern.column_indptr, pattern.rows, pattern.places, private.values, mean, norm, order)
+        columns, lists = centred(private, threads)
+        proposals = propose(lists, len(columns.order), k + SPARE, threads)
+        return Neighbours(*settle(columns, lists, proposals, mask.n_items, k, threads))

@@ -1,39 +1,45 @@
 """A matrix that is never formed: low rank plus sparse,
 
-    A = P Q' + S,      P (m x p), Q (n x p),  S on the places of a pattern.
+    A = P Q' + S,      P (m x p), Q (n x p),  S by compressed rows.
 
-A product with a block of b columns costs O((m + n) p b + nnz b) and nothing of size m x n is ever held. S is kept
-twice, by rows and by columns, so that both products are race-free and add in a fixed order.
+A product with a block of b columns costs O((m + n) p b + nnz b), and A'A X no more than one pass over S. Nothing of
+size m x n is ever held, and S not a second time by columns.
 """
 
 from __future__ import annotations
 
-from dpsr.linalg.pattern import Pattern
-from dpsr.linalg.products import Floats, rows_times_block
+import numpy as np
+
+from dpsr.linalg.lanes import as_lines
+from dpsr.linalg.pattern import Codes, Integers
+from dpsr.linalg.products import Floats, add_gram, add_rows_times, gram_room
 
 
 class LowRankPlusSparse:
-    """A = P Q' + S as a pair of block products."""
+    """A = P Q' + S by its products."""
 
-    def __init__(self, left: Floats, right: Floats, pattern: Pattern, values: Floats) -> None:
+    def __init__(self, left: Floats, right: Floats, indptr: Integers, columns: Codes, values: Floats) -> None:
         self.left = left
         self.right = right
-        self.pattern = pattern
-        self.values = values
-        self._by_columns = values[pattern.places]
+        self._rows = indptr, columns, values
+        self._room = gram_room(len(right), len(values))
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.pattern.shape
+        return len(self.left), len(self.right)
 
     def times(self, X: Floats) -> Floats:
         """A X."""
-        Y = rows_times_block(self.pattern.indptr, self.pattern.columns, self.values, X)
-        Y += self.left @ (self.right.T @ X)
-        return Y
+        Y = as_lines(self.left @ (self.right.T @ X))
+        for x, y in zip(as_lines(X), Y, strict=True):
+            add_rows_times(*self._rows, x, y)
+        return np.hstack(list(Y))[:, : X.shape[1]]
 
-    def transposed_times(self, Y: Floats) -> Floats:
-        """A' Y."""
-        X = rows_times_block(self.pattern.column_indptr, self.pattern.rows, self._by_columns, Y)
-        X += self.right @ (self.left.T @ Y)
-        return X
+    def gram(self, X: Floats) -> Floats:
+        """A'A X."""
+        Y = as_lines(self.left @ (self.right.T @ X))
+        Z = np.zeros((len(Y), len(X), Y.shape[2]))
+        for x, y, z in zip(as_lines(X), Y, Z, strict=True):
+            add_gram(*self._rows, x, y, z, self._room)
+            z += self.right @ (self.left.T @ y)
+        return np.hstack(list(Z))[:, : X.shape[1]]

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from dpsr.complete import alternate_projections
+from dpsr.complete import alternate_projections, predictions_at_ratings
 from dpsr.denoise import blend_with_neighbours, item_neighbours
 from dpsr.errors import ParameterError
 from dpsr.pipeline.estimator import PrivateRecommender
@@ -74,7 +74,7 @@ class PaperDPSR(PrivateRecommender):
         settings = {name: getattr(self, name) for name in (*CANDIDATES, "n_iter", "period")}
         self.tuned_ = tune(private, settings, _stages_two_and_three) if self.tune else settings
         model = _stages_two_and_three(private, self.tuned_)
-        table = model.predict(private.mask.users, private.mask.items)
+        table = predictions_at_ratings(model, private.mask)
         self.private_ = private
         facts = {**self._public_settings(), **self.tuned_}
         self.release_ = Release(model, table, private.certificate, self._name(), facts)
