@@ -171,8 +171,8 @@ def _first_repeat(base: duckdb.DuckDBPyConnection, source: Source) -> DataError:
     """The error for the first row of the file that repeats an earlier one."""
     ((user, item, row, earlier),) = base.execute(
         "select r.user, r.item, r.row, first_value(r.row) over pair as earlier from raw r "
-        "join users u on r.user = u.id join items i on r.item = i.id window pair as (partition by u.code, i.code order by r.row) "
-        "qualify r.row > earlier order by r.row limit 1"
+        "join users u on r.user = u.id join items i on r.item = i.id "
+        "window pair as (partition by u.code, i.code order by r.row) qualify r.row > earlier order by r.row limit 1"
     ).fetchall()
     return repeated((user, item), int(row), int(earlier), source)
 
