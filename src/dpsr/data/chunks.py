@@ -32,18 +32,23 @@ def chunks_of_file(path: str | PathLike[str], **named: str | None) -> Iterator[R
     file, layout, roles = recognised(path, **named)
     if layout is None:
         source = Source(file_name(file), lambda row: f"row {row + 1}")
-        yield from _numbered(_parquet_chunks(file, roles), source)
+        nothing = f"{source.name}: there are no ratings. Give at least one row with a user, an item and a rating."
+        yield from _numbered(_parquet_chunks(file, roles), source, nothing)
     else:
         source = Source(file_name(file), lambda row: f"row {line_of_record(file, layout, row + layout.header)}")
-        yield from _numbered(_text_chunks(file, layout, roles), source)
+        nothing = f"{source.name} holds a header but no ratings. Give at least one row of data below it."
+        yield from _numbered(_text_chunks(file, layout, roles), source, nothing)
 
 
-def _numbered(chunks: Iterator[list[pa.ChunkedArray]], source: Source) -> Iterator[RatingColumns]:
+def _numbered(chunks: Iterator[list[pa.ChunkedArray]], source: Source, nothing: str) -> Iterator[RatingColumns]:
+    """Chunks that know where they stand; `nothing` is what to say if no row comes."""
     start = 0
     for columns in chunks:
         here = replace(source, place=_from(start, source.place))
         yield RatingColumns(columns[0], columns[1], columns[2], columns[3] if len(columns) > 3 else None, here)
         start += len(columns[0])
+    if not start:
+        raise DataError(nothing)
 
 
 def _from(start: int, place: Callable[[int], str]) -> Callable[[int], str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import duckdb
@@ -18,10 +19,11 @@ import pyarrow as pa
 
 from dpsr.data.assemble import DUPLICATES, RatingColumns, refuse_trivial, repeated
 from dpsr.data.chunks import chunks_of_file
-from dpsr.data.distinct import missing
+from dpsr.data.distinct import distinct, missing
 from dpsr.data.identifiers import code_ids, integers_if_canonical
 from dpsr.data.numbers import code_ratings, read_times
 from dpsr.data.quoting import Source, shown
+from dpsr.data.read import recognised
 from dpsr.engine.block import BLOCK_RATINGS
 from dpsr.engine.disk import ITEMS, DiskTable
 from dpsr.engine.raw import LEVEL, RawTable
@@ -29,9 +31,10 @@ from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import DataError, ParameterError
 from dpsr.types import Census, Scale
 
-_SORTED = "select u.code, i.code, r.level, r.time, r.row from raw r join users u on r.user = u.id join items i on "
+_SORTED = "select u.code, i.code, r.level, r.time from raw r join users u on r.user = u.id join items i on "
 _SORTED += "r.item = i.id order by u.code, i.code, r.row"
 _BATCH = 1 << 17
+_SPILLED = "sorting"
 
 
 def ingest(
@@ -51,10 +54,11 @@ def ingest(
     if duplicates not in DUPLICATES:
         raise ParameterError(f"duplicates is one of {', '.join(DUPLICATES)}, found {shown(duplicates)}.")
     store = work / "ingest.duckdb"
+    _remove(store)  # a run that was killed may have left one
     try:
         with duckdb.connect(str(store), config=_limits(work, memory)) as base:
             source, timed = _fill(base, chunks_of_file(path, **named), scale)
-            census = _census(base, source, timed=timed)
+            census = _census(base, source, timed=timed, text=recognised(path, **named)[1] is not None)
             return RawTable(_cut(base, work, census, duplicates, source, block_size(census)), scale)
     except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
         raise DataError(
@@ -62,23 +66,32 @@ def ingest(
             "Give a folder with more room (--work FOLDER), or more memory (--memory), and run again."
         ) from error
     finally:
-        store.unlink(missing_ok=True)
-        store.with_suffix(".duckdb.wal").unlink(missing_ok=True)
+        _remove(store)
+
+
+def _remove(store: Path) -> None:
+    """The database, its log, and what a sort may have spilled."""
+    store.unlink(missing_ok=True)
+    store.with_suffix(".duckdb.wal").unlink(missing_ok=True)
+    rmtree(store.with_name(_SPILLED), ignore_errors=True)
 
 
 def _limits(work: Path, memory: int) -> dict[str, Any]:
     return {
         "memory_limit": f"{memory // (1 << 20)}MB",
-        "temp_directory": str(work / "sorting"),
+        "temp_directory": str(work / _SPILLED),
     }
 
 
 def _fill(base: duckdb.DuckDBPyConnection, chunks: Iterator[RatingColumns], scale: Scale) -> tuple[Source, bool]:
     """All rows with their level, time and number; ids as the file spells them."""
-    start, source, timed = 0, None, False
+    start = 0
     for columns in chunks:
         source, timed = columns.source, columns.timestamps is not None
         n = len(columns.ratings)
+        if not start:
+            for role, ids in (("user", columns.users), ("item", columns.items)):
+                distinct(ids.slice(0, 1), role, source)  # a type that no id has is refused before the database sees it
         times = (
             read_times(columns.timestamps, source) if columns.timestamps is not None else np.zeros(n, dtype=np.int64)
         )
@@ -93,8 +106,6 @@ def _fill(base: duckdb.DuckDBPyConnection, chunks: Iterator[RatingColumns], scal
         base.execute("insert into raw select * from chunk" if start else "create table raw as select * from chunk")
         start += n
         base.unregister("chunk")
-    if source is None or not start:
-        raise DataError("there are no ratings in the file. Give at least one row with a user, an item and a rating.")
     first = source.place
     return Source(source.name, lambda row: first(row - start + n)), timed
 
@@ -105,20 +116,26 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
-def _census(base: duckdb.DuckDBPyConnection, source: Source, *, timed: bool) -> Census:
-    users, items = (_vocabulary(base, role, source) for role in ("user", "item"))
+def _census(base: duckdb.DuckDBPyConnection, source: Source, *, timed: bool, text: bool) -> Census:
+    users, items = (_vocabulary(base, role, source, text=text) for role in ("user", "item"))
     refuse_trivial(len(users[0]), len(items[0]), source)
     return Census(users[0], items[0], users[1], items[1], timed)
 
 
-def _vocabulary(base: duckdb.DuckDBPyConnection, role: str, source: Source) -> tuple[pa.Array, npt.NDArray[np.int64]]:
-    """The ids of a role, ascending, with their counts; the table `users` or `items` maps spelling to code."""
+def _vocabulary(
+    base: duckdb.DuckDBPyConnection, role: str, source: Source, *, text: bool
+) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """The ids of a role, ascending, with their counts; the table `users` or `items` maps spelling to code.
+
+    In a text file, integers are integers; in a typed one, text stays text.
+    """
     ((null,),) = base.execute(f"select min(row) from raw where {role} is null").fetchall()
     if null is not None:
         missing(role, int(null), source)
-    found = base.sql(f"select {role} as id, count(*) as n, min(row) as row from raw group by all").to_arrow_table()
+    query = f"select {role} as id, count(*) as n, min(row) as row from raw group by all order by 3"
+    found = base.sql(query).to_arrow_table()
     ids = found["id"].combine_chunks()
-    if pa.types.is_string(ids.type):
+    if text:
         ids = integers_if_canonical(ids)
     rows = found["row"].to_numpy()
     there = Source(source.name, lambda place: source.place(int(rows[place])))
@@ -139,20 +156,25 @@ def _cut(
         census = _deduplicate(base, census, keep=duplicates)
     table = DiskTable(work, census, block_ratings=block_ratings)
     writer = _Writer(table, timed=census.timed)
-    last = (-1, -1, -1)
+    last = (-1, -1)
     for batch in base.sql(_SORTED).to_arrow_reader(_BATCH):
-        u, j, level, time, row = (batch.column(place).to_numpy(zero_copy_only=False) for place in range(5))
-        before_u, before_j = np.r_[last[0], u[:-1]], np.r_[last[1], j[:-1]]
-        again = np.flatnonzero((u == before_u) & (j == before_j))
-        if len(again):
-            place = int(again[0])
-            earlier = int(row[place - 1]) if place else last[2]
-            ids = census.user_ids[int(u[place])].as_py(), census.item_ids[int(j[place])].as_py()
-            raise repeated(ids, int(row[place]), earlier, source)
+        u, j, level, time = (batch.column(place).to_numpy(zero_copy_only=False) for place in range(4))
+        if bool(((u == np.r_[last[0], u[:-1]]) & (j == np.r_[last[1], j[:-1]])).any()):
+            raise _first_repeat(base.cursor(), source)
         writer.add(j.astype(np.int32), level.astype(np.uint16), time)
-        last = (int(u[-1]), int(j[-1]), int(row[-1]))
+        last = (int(u[-1]), int(j[-1]))
     writer.close()
     return table
+
+
+def _first_repeat(base: duckdb.DuckDBPyConnection, source: Source) -> DataError:
+    """The error for the first row of the file that repeats an earlier one."""
+    ((user, item, row, earlier),) = base.execute(
+        "select r.user, r.item, r.row, first_value(r.row) over pair as earlier from raw r "
+        "join users u on r.user = u.id join items i on r.item = i.id "
+        "window pair as (partition by u.code, i.code order by r.row) qualify r.row > earlier order by r.row limit 1"
+    ).fetchall()
+    return repeated((user, item), int(row), int(earlier), source)
 
 
 def _deduplicate(base: duckdb.DuckDBPyConnection, census: Census, *, keep: str) -> Census:

@@ -7,8 +7,11 @@ checked for duplicates, put on the scale. A raw value never comes to the driver.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -80,7 +83,24 @@ def spark_table(
     packed = coded.select(*kept).groupBy("number").applyInArrow(_packer(scale, bool(timestamp)), schema)
     wanted = partitions or session.sparkContext.defaultParallelism
     blocks = packed.repartitionByRange(max(1, min(wanted, len(edges) - 1)), "number").sortWithinPartitions("number")
-    return RawTable(SparkTable(session, blocks, census, dtypes, block_ratings=block_ratings), scale)
+    table = SparkTable(session, blocks, census, dtypes, block_ratings=block_ratings)
+    with _in_our_words():
+        table.gather()  # now, so that bad ratings are refused before anything is asked or paid for
+    return RawTable(table, scale)
+
+
+@contextmanager
+def _in_our_words() -> Iterator[None]:
+    """What a task refused, as the driver's own error: Spark wraps it into the worker's traceback."""
+    from pyspark.errors import PythonException
+
+    try:
+        yield
+    except PythonException as error:
+        said = re.search(r"dpsr\.errors\.\w+: (.+)", str(error))
+        if said is None:
+            raise
+        raise DataError(said[1].strip()) from None
 
 
 def _census(frame: Any, *, timed: bool) -> Census:
@@ -101,6 +121,16 @@ def _counted(frame: Any, role: str) -> tuple[pa.Array, Any]:
     return ids.take(order), table["count"].combine_chunks().take(order).to_numpy().astype(np.int64)
 
 
+def _numbers(column: pa.ChunkedArray) -> Any:
+    try:
+        values = column.cast(pa.float64()).to_numpy()
+    except pa.ArrowException:
+        raise DataError("a rating is not a number. Correct the column, or name another one.") from None
+    if not np.isfinite(values).all():
+        raise DataError("a rating is missing (null or NaN). Fill it in or remove the row.")
+    return values
+
+
 def _packer(scale: Scale, timed: bool) -> Any:
     def pack(rows: pa.Table) -> pa.Table:
         u, j = rows["u"].to_numpy(), rows["j"].to_numpy()
@@ -108,7 +138,7 @@ def _packer(scale: Scale, timed: bool) -> Any:
         u, j = u[order], j[order]
         if bool(((u[1:] == u[:-1]) & (j[1:] == j[:-1])).any()):
             raise DataError("a user rated an item twice. Keep one rating of each pair before handing them over.")
-        values = rows["rating"].cast(pa.float64()).to_numpy(zero_copy_only=False)[order]
+        values = _numbers(rows["rating"])[order]
         columns = {ITEMS: j.astype(np.int32), LEVEL: scale.encode(values).astype(np.uint16)}
         if timed:
             columns[TIMESTAMP] = rows[TIMESTAMP].to_numpy()[order].astype(np.int64)

@@ -113,10 +113,12 @@ class DiskTable(Table):
         """A block's column."""
         if column in self._hidden:
             raise KeyError(f"the column {column} is hidden")
-        path = self._path(column, number)
+        path, place = self._path(column, number), self.ratings_of(number)
         try:
             found: Array = pq.read_table(path, memory_map=False, use_threads=False)[column].to_numpy()
-        except (OSError, pa.ArrowException) as error:
+            if len(found) != place.stop - place.start:  # kernels do not look where a block ends
+                raise pa.ArrowInvalid("a block of another length")
+        except (OSError, KeyError, pa.ArrowException) as error:
             raise DataError(
                 f"the block file {path.name} of the working folder is missing or damaged. Nothing was released. "
                 "Leave that folder alone while dpsr runs, and run again."

@@ -74,8 +74,14 @@ class SparkTable(Table):
         rows = [_unpack(packed) for _, packed, _ in answers if packed]
         return Answer(tuple(sums), tuple(np.concatenate(parts) for parts in zip(*rows, strict=True)))
 
+    def gather(self) -> None:
+        """Make the blocks now, and keep them with the executors."""
+        self._state.frame.count()
+
     def scan(self, reads: Sequence[str] = ()) -> Iterator[Block]:
         """See `Table`. One block at a time comes to the driver."""
+        if set(reads) & self._hidden:
+            raise KeyError(f"the columns {sorted(set(reads) & self._hidden)} are hidden")
         load = self._loader(reads)
         chosen = self._state.frame.select(_NUMBER, ITEMS, *reads).orderBy(_NUMBER)
         for row in chosen.toLocalIterator():

@@ -23,18 +23,22 @@ from typing import Any
 import numpy as np
 
 from dpsr.data.ingest import ingest
+from dpsr.data.quoting import shown
 from dpsr.data.read import recognised
 from dpsr.data.spark import spark_table, start_session
 from dpsr.engine.block import BLOCK_RATINGS
 from dpsr.engine.raw import RawTable
-from dpsr.errors import ParameterError
+from dpsr.errors import DataError, ParameterError
 from dpsr.pipeline.default import DPSR
+from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.progress import announce
 from dpsr.privacy.journal import Journal
 from dpsr.types import Census, Scale
 
 _BASE, _USER, _ITEM, _RATING = 350 << 20, 1 << 10, 5 << 10, 400
 _SMALLEST = 1 << 14
+_LEAST_SORT = 100 << 20
+_OURS = "dpsr-work"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -67,16 +71,34 @@ def working_folder(chosen: Path | None, beside: Path) -> Iterator[Path]:
         with TemporaryDirectory(prefix=f".{beside.name}.", suffix=".work", dir=beside.parent) as folder:
             yield Path(folder)
     else:
-        chosen.mkdir(parents=True, exist_ok=True)
+        _claim(chosen)
         yield chosen
         rmtree(chosen)  # the release is written: nothing is left to resume
+
+
+def _claim(folder: Path) -> None:
+    """A folder of our own: it is deleted in the end, so it must be empty, or the one of a run before."""
+    mark = folder / _OURS
+    if folder.is_dir() and any(folder.iterdir()) and not mark.exists():
+        raise ParameterError(
+            f"--work {shown(str(folder))} holds files that are not from dpsr, and it is deleted once the release is "
+            "written. Give an empty folder, or one that does not exist."
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+    except OSError as error:
+        raise DataError(
+            f"the working folder cannot be made: {error.strerror}. Give another one (--work FOLDER)."
+        ) from error
 
 
 def table_on_disk(path: Path, work: Path, *, scale: Scale, memory: int, **reading: Any) -> RawTable:
     """The file's ratings as blocks in the working folder, whose size the memory allows."""
     announce("Sorting the ratings on disk")
     sizes = partial(block_size, memory=memory)
-    return ingest(path, work, scale=scale, memory=memory // 3, block_size=sizes, **reading)
+    sort = max(memory // 3, _LEAST_SORT)  # an allowance below that is refused as soon as the ids are counted
+    return ingest(path, work, scale=scale, memory=sort, block_size=sizes, **reading)
 
 
 def table_on_spark(path: Path, *, scale: Scale, **named: str | None) -> RawTable:
@@ -100,7 +122,7 @@ def large_table(
     engine: str,
     path: Path,
     beside: Path,
-    estimator: DPSR,
+    estimator: DPSR | PaperDPSR,
     *,
     scale: Scale,
     memory: int,
@@ -108,17 +130,20 @@ def large_table(
     **named: Any,
 ) -> Iterator[tuple[RawTable, Journal | None]]:
     """The ratings of a file on disk or on Spark, as long as they are needed, and the answers given before."""
+    if isinstance(estimator, PaperDPSR):
+        raise ParameterError("the paper's pipeline runs in memory. Use --engine memory, or --method default.")
     if engine == "spark":
         yield table_on_spark(path, scale=scale, **named), None
         return
     with working_folder(work, beside) as folder:
         raw = table_on_disk(path, folder, scale=scale, memory=memory, **named)
-        yield raw, None if work is None else journal_for(estimator, path, folder, raw)
+        yield raw, None if work is None else journal_for(estimator, path, folder, raw, named)
 
 
-def journal_for(estimator: DPSR, path: Path, work: Path, raw: RawTable) -> Journal:
-    """The answers already given in a working folder, if it belongs to this run."""
-    facts = {"settings": estimator.get_params(), "scale": str(raw.scale)}
+def journal_for(estimator: DPSR, path: Path, work: Path, raw: RawTable, reading: dict[str, Any]) -> Journal:
+    """The answers already given in a working folder, if it belongs to this run, cut into the same blocks."""
+    blocks = [[block.first, block.start] for block in raw.table.scan()]
+    facts = {"settings": estimator.get_params(), "scale": str(raw.scale), "reading": reading, "blocks": blocks}
     return Journal(work, claim_of(path, raw.table.census, facts))
 
 

@@ -32,8 +32,8 @@ class Journal:
         start = folder / "run.json"
         if start.exists() and json.loads(start.read_text("utf-8")) != claim:
             raise PrivacyError(
-                "the working folder belongs to another run: its ratings, method or epsilon differ. Nothing was drawn. "
-                "Give an empty folder with --work, or the same command again."
+                "the working folder belongs to another run: its ratings, how they are read, epsilon or --memory "
+                "differ. Nothing was drawn. Give an empty folder with --work, or the same command again."
             )
         _write(start, claim)
 

@@ -1,0 +1,120 @@
+"""`dpsr release` on disk and on Spark, end to end, and what cannot be combined."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from small_ratings import options, write_csv
+
+from dpsr import load_release
+from dpsr.privacy.ledger import Ledger
+
+
+@pytest.fixture
+def csv(tmp_path):
+    return write_csv(tmp_path / "ratings.csv")
+
+
+@pytest.mark.parametrize("work", [True, False])
+def test_a_release_on_disk_verifies_and_leaves_nothing_else(dpsr, csv, tmp_path, work):
+    more = ["--work", tmp_path / "work"] if work else []
+    outcome = dpsr("release", csv, *options(tmp_path / "r", epsilon="1"), "--engine", "disk", *more)
+    assert outcome.code == 0, outcome.err
+    assert "300 ratings" in outcome.out
+    assert dpsr("verify", tmp_path / "r").code == 0
+    found = load_release(tmp_path / "r")
+    assert len(found.ratings) == 300
+    assert np.isfinite(found.ratings).all()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["r", "ratings.csv"]
+
+
+def test_a_release_on_disk_is_charged_once(dpsr, csv, tmp_path):
+    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "3")
+    disk = ["--engine", "disk", "--ledger", tmp_path / "l.db"]
+    assert dpsr("release", csv, *options(tmp_path / "r", epsilon="1"), *disk).code == 0
+    assert (ledger.budget().charges, ledger.budget().releases) == (1, 1)
+    assert dpsr("verify", tmp_path / "r", "--ledger", tmp_path / "l.db").code == 0
+
+
+def check_refused(outcome, tmp_path, words, left=("ratings.csv",)):
+    assert outcome.code == 2
+    said = " ".join(outcome.err.split())
+    assert words in said
+    assert "Traceback" not in said
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(left)
+
+
+def test_too_little_memory_is_refused_with_the_least_that_would_do(dpsr, csv, tmp_path):
+    outcome = dpsr("release", csv, *options(tmp_path / "r"), "--engine", "disk", "--memory", "10MB")
+    check_refused(outcome, tmp_path, "30 users and 20 items need at least 356 MB, --memory allows 10 MB")
+    outcome = dpsr("release", csv, *options(tmp_path / "r"), "--engine", "disk", "--memory", "360MB")
+    assert outcome.code == 0, outcome.err
+
+
+@pytest.mark.parametrize("memory", ["much", "-1GB", "1TB", ""])
+def test_an_amount_of_memory_that_is_none_is_refused(dpsr, csv, tmp_path, memory):
+    outcome = dpsr("release", csv, *options(tmp_path / "r"), "--engine", "disk", f"--memory={memory}")
+    check_refused(outcome, tmp_path, "an amount of memory looks like 800MB or 1.5GB")
+
+
+@pytest.mark.parametrize("engine", ["disk", "spark"])
+@pytest.mark.parametrize("method", ["paper"])
+def test_the_papers_pipeline_is_refused_before_it_is_paid_for(dpsr, csv, tmp_path, engine, method):
+    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "3")
+    more = ["--engine", engine, "--method", method, "--ledger", tmp_path / "l.db"]
+    outcome = dpsr("release", csv, *options(tmp_path / "r"), *more)
+    check_refused(outcome, tmp_path, "the paper's pipeline runs in memory", ("ratings.csv", "l.db"))
+    assert ledger.budget().charges == 0
+
+
+def test_a_database_is_refused(dpsr, csv, tmp_path):
+    more = ["--engine", "disk", "--query", "select * from ratings"]
+    outcome = dpsr("release", f"sqlite:///{tmp_path}/x.db", *options(tmp_path / "r"), *more)
+    check_refused(outcome, tmp_path, "ratings in a database are read into memory. Use --engine memory")
+
+
+def test_a_bad_row_leaves_nothing(dpsr, csv, tmp_path):
+    csv.write_text(csv.read_text() + "u1,i1,nine\n")
+    outcome = dpsr("release", csv, *options(tmp_path / "r"), "--engine", "disk")
+    check_refused(outcome, tmp_path, "row 302: rating 'nine' is not a number")
+
+
+def test_a_folder_with_other_peoples_files_is_never_used_or_deleted(dpsr, csv, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "letter.txt").write_text("dear")
+    outcome = dpsr("release", csv, *options(tmp_path / "r"), "--engine", "disk", "--work", tmp_path / "home")
+    check_refused(outcome, tmp_path, "holds files that are not from dpsr", ("ratings.csv", "home"))
+    assert [entry.name for entry in (tmp_path / "home").iterdir()] == ["letter.txt"]
+
+
+needs_java = pytest.mark.skipif(
+    "CI" not in os.environ and shutil.which("java") is None, reason="Spark needs Java, which is not installed"
+)
+
+
+def on_spark(csv, tmp_path, *more):
+    arguments = [*options(str(tmp_path / "r"), epsilon="1"), "--engine", "spark", *map(str, more)]
+    command = [sys.executable, "-m", "dpsr", "release", str(csv), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "200"})
+
+
+@needs_java
+def test_a_release_on_spark_verifies(dpsr, csv, tmp_path):
+    run = on_spark(csv, tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert dpsr("verify", tmp_path / "r").code == 0
+    assert len(load_release(tmp_path / "r").ratings) == 300
+
+
+@needs_java
+def test_a_bad_rating_on_spark_is_one_sentence_and_costs_nothing(csv, tmp_path):
+    csv.write_text(csv.read_text() + "u1,i1,4\n" * 2)
+    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "3")
+    run = on_spark(csv, tmp_path, "--ledger", tmp_path / "l.db")
+    assert run.returncode == 2
+    assert "a user rated an item twice" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert ledger.budget().charges == 0

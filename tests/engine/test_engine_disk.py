@@ -1,0 +1,201 @@
+"""Blocks on disk: the in-memory fit bit for bit, odd tables, and a disk that lets us down."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dpsr import DPSR, Scale
+from dpsr.data import realistic
+from dpsr.data.assemble import mask_of_cells
+from dpsr.data.ratings import Ratings
+from dpsr.engine import Made
+from dpsr.engine.block import block_edges
+from dpsr.engine.disk import ITEMS, DiskTable
+from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.engine.table import TIMESTAMP
+from dpsr.errors import DataError
+from dpsr.pipeline.default import RELEASED
+
+SIZE = 500
+
+
+@pytest.fixture
+def cut(monkeypatch):
+    """In memory the blocks are cut as they are on disk, so that sums are added in the same order."""
+    monkeypatch.setattr("dpsr.engine.memory.block_edges", lambda counts: block_edges(counts, SIZE))
+
+
+def on_disk(ratings, folder, size=SIZE):
+    folder.mkdir(exist_ok=True)
+    mask = ratings.mask
+    columns = {ITEMS: mask.items, LEVEL: ratings.levels}
+    if mask.timestamps is not None:
+        columns[TIMESTAMP] = mask.timestamps
+    table = DiskTable(folder, mask.census, block_ratings=size)
+    for number in range(table.n_blocks):
+        for name, column in columns.items():
+            table.write(name, number, column[table.ratings_of(number)])
+    return RawTable(table, ratings.scale)
+
+
+def released(contents):
+    return np.concatenate([block.columns[RELEASED] for block in contents.table.scan([RELEASED])])
+
+
+def check_equal(ratings, folder, epsilon):
+    expected = DPSR(epsilon, random_state=0).fit(ratings)
+    raw = on_disk(ratings, folder)
+    found = DPSR(epsilon, random_state=0).contents(raw)
+    np.testing.assert_array_equal(released(found), expected.release_.ratings)
+    np.testing.assert_array_equal(found.model.user_factors, expected.model_.user_factors)
+    np.testing.assert_array_equal(found.model.item_factors, expected.model_.item_factors)
+    assert found.certificate.parts == expected.release_.certificate.parts
+    return raw.table
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 5.0])
+def test_the_fit_is_the_one_in_memory_bit_for_bit(tmp_path, cut, epsilon):
+    ratings = realistic(0, n_users=80, n_items=50, n_ratings=2_500, timestamps=True)
+    assert check_equal(ratings, tmp_path, epsilon).n_blocks >= 5
+
+
+def odd_ratings(m, n, dense, seed=0, ids=np.arange):
+    """Ratings where `dense` is true; users and items without any stay in the vocabulary."""
+    cells = np.flatnonzero(dense.ravel())
+    mask = mask_of_cells(cells, pa.array(ids(m)), pa.array(ids(n)))
+    levels = np.random.default_rng(seed).integers(0, 5, len(cells)).astype(np.uint16)
+    return Ratings(mask=mask, levels=levels, scale=Scale(1, 5))
+
+
+def test_one_user_with_two_fifths_of_all_ratings_has_a_block_alone(tmp_path, cut):
+    rng = np.random.default_rng(1)
+    dense = rng.random((60, 1_200)) < 0.025
+    dense[17] = True
+    table = check_equal(odd_ratings(60, 1_200, dense), tmp_path, 1.0)
+    share = table.census.user_counts[17] / table.census.n_ratings
+    assert 0.39 < share < 0.45
+    assert [block.users for block in table.scan() if len(block.items) > SIZE] == [slice(17, 18)]
+
+
+def test_items_nobody_rated_and_users_without_ratings_are_ordinary(tmp_path, cut):
+    rng = np.random.default_rng(2)
+    dense = rng.random((90, 70)) < 0.3
+    dense[:, ::3], dense[4], dense[80:] = False, False, False
+    dense[79, 1] = True
+    table = check_equal(odd_ratings(90, 70, dense), tmp_path, 1.0)
+    assert sum(block.n_users for block in table.scan()) == 90
+
+
+def test_a_whole_block_of_users_without_ratings_is_ordinary(tmp_path):
+    dense = np.zeros((8, 6), dtype=bool)
+    dense[:4] = True
+    raw = on_disk(odd_ratings(8, 6, dense), tmp_path, size=6)
+    answer = raw.table.run(lambda block, n: n.__iadd__(len(block.items)) is None or None, [np.zeros(1)])
+    assert answer.sums[0] == 24
+    assert np.isfinite(released(DPSR(1.0).contents(raw))).all()
+
+
+def test_columns_are_kept_hidden_and_dropped(tmp_path):
+    raw = on_disk(realistic(1, n_users=40, n_items=30, n_ratings=600), tmp_path, size=90)
+    public = raw.public
+    public.run(lambda block: Made({"mark": np.arange(len(block.items)) + block.start}), writes=["mark"])
+    marks = np.concatenate([block.columns["mark"] for block in raw.table.scan(["mark"])])
+    np.testing.assert_array_equal(marks, np.arange(raw.table.census.n_ratings))
+    with pytest.raises(KeyError, match="level is hidden"):
+        public.run(lambda block: None, reads=[LEVEL])
+    with pytest.raises(KeyError, match="level is hidden"):
+        next(public.scan([LEVEL]))
+    public.drop("mark")
+    assert not list(tmp_path.glob("mark-*"))
+    with pytest.raises(DataError, match=r"mark-00000\.parquet .* is missing"):
+        next(raw.table.scan(["mark"]))
+
+
+def test_kept_columns_are_not_made_again(tmp_path):
+    table = on_disk(realistic(1, n_users=40, n_items=30, n_ratings=600), tmp_path, size=90).table
+    drawn = []
+
+    def draw(block):
+        drawn.append(block.first)
+        return Made({"mark": np.full(len(block.items), len(drawn))})
+
+    table.run(draw, writes=["mark"], keep=True)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("mark-*")}
+    (tmp_path / "mark-00002.parquet").unlink()
+    n = len(drawn)
+    table.run(draw, writes=["mark"], keep=True)
+    assert len(drawn) == n + 1
+    after = {path.name: path.read_bytes() for path in tmp_path.glob("mark-*")}
+    assert {name for name in before if before[name] != after[name]} == {"mark-00002.parquet"}
+
+
+@pytest.mark.parametrize("harm", ["vanish", "truncate", "shorten", "rubbish"])
+@pytest.mark.parametrize("column", [ITEMS, LEVEL])
+def test_a_block_file_that_goes_bad_is_one_sentence(tmp_path, harm, column):
+    raw = on_disk(realistic(1, n_users=40, n_items=30, n_ratings=600), tmp_path, size=90)
+    path = tmp_path / f"{column}-00003.parquet"
+    if harm == "vanish":
+        path.unlink()
+    elif harm == "truncate":
+        os.truncate(path, path.stat().st_size // 2)
+    elif harm == "shorten":
+        raw.table.write(column, 3, raw.table.read(column, 3)[:-1])
+    else:
+        path.write_bytes(b"PAR1 this is not a table PAR1")
+    with pytest.raises(DataError, match=rf"block file {path.name} .*missing or damaged.*Nothing was released"):
+        DPSR(1.0).contents(raw)
+
+
+def test_a_full_disk_is_one_sentence_and_no_half_block(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a file system; a limit on file sizes is tested in its place")
+    try:
+        raw = on_disk(realistic(1, n_users=40, n_items=30, n_ratings=600), disk, size=90)
+        with pytest.raises(DataError, match=r"could not be written: .*No space left.*Nothing was released.*--work"):
+            raw.table.run(lambda block: Made({"wide": np.random.default_rng(0).random(20_000)}), writes=["wide"])
+        assert not list(disk.glob("wide-*"))
+        assert all(block.columns[LEVEL].max() < 5 for block in raw.table.scan([LEVEL]))
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from dpsr import DPSR
+from dpsr.engine.disk import DiskTable
+from dpsr.errors import DataError
+from dpsr.pipeline.curate import curate
+from dpsr.pipeline.large import table_on_disk
+from dpsr.types import Scale
+
+folder = Path(sys.argv[1])
+(folder / "work").mkdir()
+raw = table_on_disk(folder / "r.csv", folder / "work", scale=Scale(1, 5), memory=1 << 30)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1500, resource.RLIM_INFINITY))
+try:
+    curate(raw, DPSR(1.0), folder / "release")
+except DataError as error:
+    sys.exit(str(error))
+"""
+
+
+def test_a_write_that_is_cut_short_releases_nothing(tmp_path):
+    table = realistic(1, n_users=60, n_items=40, n_ratings=2_000).to_arrow().to_pydict()
+    values = zip(table["user"], table["item"], (round(r) for r in table["rating"]), strict=True)
+    rows = [f"{u},{i},{min(max(r, 1), 5)}" for u, i, r in values]
+    (tmp_path / "r.csv").write_text("\n".join(["user,item,rating", *rows]) + "\n")
+    run = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr.count("\n") == 1, run.stderr
+    assert "the working folder could not be written" in run.stderr
+    assert "Nothing was released" in run.stderr
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["r.csv", "work"]
+    assert not list((tmp_path / "work").glob("*.partial"))
