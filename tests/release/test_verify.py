@@ -32,7 +32,7 @@ def sound(ratings, tmp_path_factory):
     """A private release with every kind of part, and a further page."""
     model = DPSR(4.0).fit(ratings)
     assert {part.name for part in model.certificate.parts} == {"level histogram", "window sums", "ratings"}
-    return write_release(model.release, tmp_path_factory.mktemp("sound") / "r", pages={"card.html": CARD})
+    return write_release(model.release.contents, tmp_path_factory.mktemp("sound") / "r", pages={"card.html": CARD})
 
 
 @pytest.fixture

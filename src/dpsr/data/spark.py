@@ -53,7 +53,9 @@ def start_session(cores: str = "*") -> Any:
         "spark.sql.shuffle.partitions": "8",
     }.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")  # what went wrong is said in our words, once
+    return session
 
 
 def spark_table(
