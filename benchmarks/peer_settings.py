@@ -25,7 +25,10 @@ from dpsr.evaluate.peers import (
     mcsherry_mironov,
     objective,
     perturbed,
+    shin,
+    svdpp,
 )
+from dpsr.evaluate.peers.registry import is_private
 
 EPSILONS = (0.5, 2.0, 8.0)
 DELTA = 1e-5
@@ -63,6 +66,15 @@ SETTINGS: dict[str, dict[tuple[ModuleType, str], tuple[object, ...]]] = {
         (dp_als, "FREQUENT"): (0.1, 0.2, 0.4),
         (dp_als, "SWEEPS"): (1, 4, 8),
     },
+    "shin-ldp-mf": {
+        (shin, "ROUNDS"): (2, 5, 10),
+        (shin, "BUCKETS"): (16, 32, 64),
+        (shin, "CLIP"): (1.0, 2.0, 4.0),
+    },
+    "svd++": {
+        (svdpp, "START"): (0.01, 0.03, 0.1),
+        (svdpp, "REGULARISATIONS"): ((0.02,), (0.02, 0.06, 0.15)),
+    },
 }
 
 
@@ -88,7 +100,7 @@ def mean_error(method: str, splits: list[tuple[Ratings, Ratings]]) -> float:
     """Averaged over sets and budgets."""
     errors = []
     for train, test in splits:
-        for epsilon in EPSILONS:
+        for epsilon in EPSILONS if is_private(method) else (None,):
             peer = build_peer(method, epsilon, DELTA, 0).fit(train)
             errors.append(rmse(test.values, peer.predict(test.mask.users, test.mask.items)))
     return float(np.mean(errors))
