@@ -74,7 +74,8 @@ def _judged(scores: Floats, truth: Bools, nominal: float, rng: np.random.Generat
 
 def _worst_threshold(scores: Floats, truth: Bools) -> float:
     """Where the learning half refutes the largest epsilon: neither too rare to count nor too common to tell."""
-    values = np.quantile(scores, np.r_[np.linspace(0.0, 1.0, 200)[:-1], 1 - np.geomspace(1e-4, 0.05, 100)])
+    shares = np.concatenate([np.linspace(0.0, 1.0, 200)[:-1], 1 - np.geomspace(1e-4, 0.05, 100)])
+    values = np.asarray(np.quantile(scores, shares), dtype=np.float64)
     high, low = np.sort(scores[truth]), np.sort(scores[~truth])
 
     def shown(cut: float) -> float:
