@@ -28,7 +28,7 @@ def benchmark(
         str | None, typer.Option(help="Methods, separated by commas; your own as module:factory; `none`. Without: all.")
     ] = None,
     epsilons: Annotated[str | None, typer.Option(help="Budgets, separated by commas.")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="How many random splits.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many random splits, counted from 1.")] = None,
     scale: Annotated[
         list[str] | None, typer.Option(help="NAME=LOW:HIGH:STEP of a rating file; may be given several times.")
     ] = None,

@@ -214,12 +214,12 @@ def test_reconstruction_counts_exact_hits_on_either_side(split):
 def test_stage_one_as_published_exceeds_its_nominal_bound(epsilon):
     leak = attack_mean(SCALE, epsilon, trials=400_000, seed=0)
     assert leak.epsilon_low > epsilon
-    assert leak.excess > 0.002
+    assert leak.excess > 0.0
 
 
 def test_the_others_alone_betray_the_target_through_the_mean():
     """Nobody's rating is looked at but the crowd's: with a public centre their noise would say nothing."""
-    leak = attack_mean(SCALE, 0.5, size=5, trials=200_000, seed=0, own=False)
+    leak = attack_mean(SCALE, 0.5, size=5, trials=400_000, seed=0, own=False)
     assert leak.guesses.epsilon_low > 0.0
     assert leak.guesses.advantage > 0.02
 

@@ -18,7 +18,9 @@ from dpsr.evaluate.peers.registry import peer_names
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 SMALL_EPSILONS = (1.0, 5.0)
-SEEDS, SMALL_SEEDS = 5, 2
+SEEDS, SMALL_SEEDS, FIRST_SEED = 5, 2, 1
+"""Split 0 is left out: our own defaults were chosen while looking at it (`design/priors.py`)."""
+
 NONE = "none"
 """The word for no methods at all: learners or attacks alone."""
 
@@ -45,7 +47,7 @@ def request_of(
         sources=find_sources(data, parse_scales(scales)),
         methods=_names(methods) if methods else peer_names(),
         epsilons=sorted(set(parse_epsilons(epsilons))) if epsilons else budgets,
-        seeds=range(seeds or (SEEDS if full else SMALL_SEEDS)),
+        seeds=range(FIRST_SEED, FIRST_SEED + (seeds or (SEEDS if full else SMALL_SEEDS))),
         inputs=(INPUTS if full else SMALL_INPUTS) if downstream or full else (),
         attacks=_attacked(full) if attacks or full else (),
         effort=4 if full else 1,

@@ -91,7 +91,8 @@ def ranked_part(test: Ratings, seed: int) -> Ratings:
 def run_downstream(job: Job, _: Path) -> list[Row]:
     """Every learner on one input, and the model that came with it; a learner that fails is a row of its own."""
     train, test = job.source.split(job.seed)
-    own = noise_seed(job.source.name, job.what, job.epsilon, job.seed)
+    family = job.what.partition("-")[0]  # tables made of one release share its noise, so that they can be compared
+    own = noise_seed(job.source.name, family, job.epsilon, job.seed)
     given = MAKE[job.what](train, job.epsilon, own)
     table = RatingTable(train.mask, given.values, train.scale)
     rows = [] if given.model is None else [_learner_row("the model itself", lambda: given.model, train, test)]

@@ -22,6 +22,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from dpsr.errors import ParameterError
 from dpsr.evaluate.baselines import ALS
@@ -140,11 +141,13 @@ def implicit_liked(table: RatingTable, seed: int) -> Predictor:
 
 
 def _implicit(table: RatingTable, confidence: Floats, seed: int) -> Predictor:
-    model = _library("implicit.als", "implicit").AlternatingLeastSquares(factors=64, random_state=seed, num_threads=1)
+    library = _library("implicit.als", "implicit")
     places = table.mask.items.copy(), table.mask.indptr.copy()  # masks are read-only, and zeros are taken out below
     matrix = sparse.csr_matrix((confidence.astype(np.float32), *places), table.mask.shape)
     matrix.eliminate_zeros()
-    model.fit(matrix, show_progress=False)
+    with threadpool_limits(1, "blas"):  # implicit brings threads of its own, and warns of a second pool
+        model = library.AlternatingLeastSquares(factors=64, random_state=seed, num_threads=1)
+        model.fit(matrix, show_progress=False)
     m, n = table.mask.shape
     left, right = (np.asarray(side, dtype=np.float64) for side in (model.user_factors, model.item_factors))
     return Factors(0.0, np.zeros(m), np.zeros(n), left, right, table.scale)
