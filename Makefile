@@ -38,7 +38,7 @@ frontier: $(STAMP)  ## accuracy against epsilon on real rating sets in $(DATA)
 FULL ?=
 
 benchmark: $(STAMP)  ## every method side by side; FULL=--full for everything
-	$(BIN)/dpsr benchmark $(DATA) realistic paper --out benchmark $(FULL)
+	$(BIN)/dpsr benchmark $(wildcard $(DATA)) realistic paper --out benchmark --document docs/benchmark.md $(FULL)
 
 picture: demo  ## the card of the demo release as an image; needs Chromium
 	$(BIN)/python tests/report/screenshot.py demo-release docs/card.png
