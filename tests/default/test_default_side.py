@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.linalg import sqrtm
 
-from dpsr.complete.kernels import add_normal_equations, add_uncertainty, spd_inverse, unpack
+from dpsr.complete.kernels import add_normal_equations, packed_size, root_and_product, scores, spd_inverse, unpack
 from dpsr.complete.side import Evidence, Prior, Rows, _geometric, add_evidence_about_weights, posterior
-from dpsr.complete.sweep import _normal, packed_size
+from dpsr.complete.sweep import _DIRECT, _normal
 from dpsr.types.effects import Message
 
 ROWS, OTHERS, FEATURES = 11, 8, 3
@@ -22,19 +22,18 @@ class Entries(NamedTuple):
 
 
 class Partner(NamedTuple):
-    """The other side: regressors, how many of them are uncertain factors, their covariance, and what it meets here."""
+    """The other side: regressors, how many of them are uncertain factors, and their covariance."""
 
     x: np.ndarray
     k: int
     covariance: np.ndarray | None
-    own: np.ndarray
 
 
 def update_side(entries, target, weight, partner, prior, message):
     """Stage 3's update of the items: V first, then rows, then L; the prior learns in place."""
     n, d = len(entries.ptr) - 1, partner.x.shape[1]
     a, h = np.zeros((n, packed_size(d))), np.zeros((n, d))
-    _normal(entries.ptr, entries.idx, np.arange(n), target, weight, partner.x, partner.covariance, partner.own, a, h)
+    _normal(np.arange(n), entries.ptr, entries.idx, _DIRECT, target, weight, partner.x, partner.covariance, a, h)
     rows = Rows(a, h, message.value, message.variance, prior.features, np.diff(entries.ptr) > 0)
     about, evidence = Evidence.none(prior), Evidence.none(prior)
     add_evidence_about_weights(rows, prior, about)
@@ -73,46 +72,46 @@ def lower(matrix):
     return matrix[np.tril_indices(len(matrix))]
 
 
+@pytest.mark.parametrize("sorted_already", [True, False])
 @pytest.mark.parametrize("most", [6, 80])
-@pytest.mark.parametrize("d", [1, 4, 13])
-def test_normal_equations_are_sums_over_each_rows_entries_added_where_they_belong(d, most):
-    """Short rows are added one by one and long ones as a product; both land on what was there before."""
+@pytest.mark.parametrize(("d", "k"), [(1, 0), (1, 1), (4, 2), (13, 8)])
+def test_normal_equations_are_sums_over_each_rows_entries_added_where_they_belong(d, k, most, sorted_already):
+    """Short rows are added one by one and long ones as a product; both land on what was there before.
+
+    Uncertain partners add their covariance to the last k coordinates.
+    """
     rng = np.random.default_rng(0)
     others = 2 * most
     entries = entries_of(rng, others=others, most=most)
     E = len(entries.idx)
     x, target, weight = rng.normal(size=(others, d)), rng.normal(size=E), rng.uniform(0.1, 3, E)
+    covariance = np.stack([positive(rng, k) for _ in range(others)]) if k else np.zeros((others, 0, 0))
+    places = np.arange(0) if sorted_already else rng.permutation(E)
     to = rng.permutation(20)[:ROWS]
     a, h = np.ones((20, packed_size(d))), np.ones((20, d))
-    add_normal_equations(to, entries.ptr, entries.idx, target, weight, x, a, h)
+    packed = np.stack([lower(one) for one in covariance])
+    pairs, lines = root_and_product(weight, target), np.hstack([x, packed]).astype(np.float32)
+    add_normal_equations(to, entries.ptr, entries.idx, places, pairs, lines, d, a, h)
     untouched = np.setdiff1d(np.arange(20), to)
     assert (a[untouched] == 1).all()
     for i in range(ROWS):
         A, b = np.zeros((d, d)), np.zeros(d)
         for e in range(entries.ptr[i], entries.ptr[i + 1]):
-            row = x[entries.idx[e]]
-            A, b = A + weight[e] * np.outer(row, row), b + weight[e] * target[e] * row
-        np.testing.assert_allclose(a[to[i]], 1 + lower(A), atol=1e-11)
-        np.testing.assert_allclose(h[to[i]], 1 + b, atol=1e-11)
+            at, partner = e if sorted_already else places[e], entries.idx[e]
+            row = x[partner]
+            A, b = A + weight[at] * np.outer(row, row), b + weight[at] * target[at] * row
+            A[d - k :, d - k :] += weight[at] * covariance[partner]
+        np.testing.assert_allclose(a[to[i]], 1 + lower(A), rtol=1e-6, atol=3e-6 * np.abs(A).max(initial=1))
+        np.testing.assert_allclose(h[to[i]], 1 + b, rtol=1e-6, atol=3e-6 * np.abs(A).max(initial=1))
 
 
-def test_uncertain_partners_add_their_covariance_and_take_away_what_it_shares():
-    rng = np.random.default_rng(0)
-    entries, k, c, d = entries_of(rng), 2, 3, 5
-    covariance, own = rng.normal(size=(OTHERS, k, c + k)), rng.normal(size=(ROWS, c))
-    covariance[:, :, c:] += covariance[:, :, c:].transpose(0, 2, 1).copy()
-    weight = rng.uniform(0.1, 3, len(entries.idx))
-    a, h = np.zeros((ROWS, packed_size(d))), np.zeros((ROWS, d))
-    flat = covariance.reshape(OTHERS, -1)
-    add_uncertainty(np.arange(ROWS), entries.ptr, entries.idx, weight, flat, own, k, a, h)
-    for i in range(ROWS):
-        A, b = np.zeros((d, d)), np.zeros(d)
-        for e in range(entries.ptr[i], entries.ptr[i + 1]):
-            cov = covariance[entries.idx[e]]
-            A[-k:, -k:] += weight[e] * cov[:, c:]
-            b[-k:] -= weight[e] * cov[:, :c] @ own[i]
-        np.testing.assert_allclose(a[i], lower(A), atol=1e-12)
-        np.testing.assert_allclose(h[i], b, atol=1e-12)
+def test_scores_are_compared_with_what_a_fitted_mean_leaves_to_be_expected():
+    """E[((z - eta) w)^2] = w - w^2 doubt, the doubt at most nine tenths of 1 / w; sums of any number of ratings."""
+    rng = np.random.default_rng(4)
+    for n in (0, 1, 4096, 10_001):
+        off, w, doubt = rng.normal(size=n), rng.uniform(0.1, 9, n), rng.uniform(0, 1, n)
+        expected = w - w**2 * np.minimum(doubt, 0.9 / w)
+        np.testing.assert_allclose(scores(off, w, doubt), [((off * w) ** 2).sum(), expected.sum()], rtol=1e-10)
 
 
 def test_a_packed_triangle_is_unpacked_with_its_prior_and_its_message():
@@ -125,10 +124,11 @@ def test_a_packed_triangle_is_unpacked_with_its_prior_and_its_message():
     np.testing.assert_allclose(out, wanted, atol=1e-12)
 
 
+@pytest.mark.parametrize("copies", [1, 7])
 @pytest.mark.parametrize("d", [1, 2, 7, 20])
-def test_small_inverses_are_numpys(d):
+def test_small_inverses_are_numpys(d, copies):
     rng = np.random.default_rng(1)
-    a = np.stack([positive(rng, d, 10.0**k) + 1e-3 * 10.0**k * np.eye(d) for k in (-4, 0, 5)])
+    a = np.stack([positive(rng, d, 10.0**k) + 1e-3 * 10.0**k * np.eye(d) for k in (-4, 0, 5) * copies])
     wanted = np.linalg.inv(a)
     spd_inverse(a)
     for found, exact in zip(a, wanted, strict=True):
@@ -150,10 +150,10 @@ class Problem:
         self.start = positive(rng, d, 0.7)
         self.ridge = ridge.copy()
         self.prior = Prior.of(self.features, groups, ridge, ridge.copy(), self.start.copy())
-        x, own = rng.normal(size=(OTHERS, d)), rng.normal(size=(ROWS, 2))
-        together = np.stack([positive(rng, 2 + k, 0.5) for _ in range(OTHERS)])
-        self.uncertain = together[:, 2:, :] if k else None  # Cov(factors, [two leading coefficients, factors])
-        self.partner = Partner(x, k, None if self.uncertain is None else self.uncertain.astype(np.float32), own)
+        x = rng.normal(size=(OTHERS, d))
+        self.uncertain = [positive(rng, k, 0.5) for _ in range(OTHERS)] if k else None
+        packed = np.stack([lower(one) for one in self.uncertain]).astype(np.float32) if k else None
+        self.partner = Partner(x, k, packed)
 
     def row(self, i):
         """Oracle: A_i and h_i, entry by entry."""
@@ -164,8 +164,7 @@ class Problem:
             A += w * np.outer(x, x)
             h += w * self.target[e] * x
             if k:
-                A[-k:, -k:] += w * self.uncertain[o][:, -k:]
-                h[-k:] -= w * self.uncertain[o][:, :-k] @ self.partner.own[i]
+                A[-k:, -k:] += w * self.uncertain[o]
         A[0, 0] += 1 / self.message.variance[i]
         h[0] += self.message.value[i] / self.message.variance[i]
         return A, h
@@ -217,7 +216,7 @@ def test_every_row_is_its_prior_and_its_evidence_weighed_by_their_precision(d, d
         centre = np.concatenate([problem.features[i] @ problem.prior.weights, np.zeros(d - dx)])
         np.testing.assert_allclose(found.mean[i], C @ (h + Li @ centre), rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(found.variance[i], np.diag(C), rtol=1e-4)
-        np.testing.assert_allclose(found.factor_covariance[i], C[d - k :], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found.factor_covariance[i], lower(C[d - k :, d - k :]), rtol=1e-4, atol=1e-5)
     assert problem.prior.ridge[0] == problem.ridge[0], "group 0 keeps its prior"
     assert (problem.prior.ridge[1:] != problem.ridge[1:]).all()
 
@@ -291,7 +290,7 @@ def simulated_rows(rng, truth, rows, each, noise):
     entries = Entries(np.arange(0, rows * each + 1, each), rng.integers(0, 60, rows * each).astype(np.int32))
     owner = np.repeat(np.arange(rows), each)
     target = np.einsum("ed,ed->e", x[entries.idx], b[owner]) + rng.normal(0, np.sqrt(noise), rows * each)
-    return entries, target, np.full(rows * each, 1 / noise), Partner(x, 0, None, x)
+    return entries, target, np.full(rows * each, 1 / noise), Partner(x, 0, None)
 
 
 def distance(a, b):

@@ -9,76 +9,114 @@ import numpy as np
 import numpy.typing as npt
 from numba import prange
 
-from dpsr.linalg.compiled import fast_parallel_kernel
+from dpsr.linalg.compiled import fast_kernel, fast_parallel_kernel
 
 Floats = npt.NDArray[np.floating]
+Singles = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.integer]
 
 _FEW = 24
 """Up to so many ratings a row's products are added one by one; beyond, as one small matrix product."""
 
+_LANES = 16
+"""Matrices inverted side by side: the same step for all of them is one or two vector instructions."""
+
+_PART = 4096
+"""Ratings a thread adds up at a time."""
+
+
+def packed_size(d: int) -> int:
+    """Numbers in the lower triangle of a d x d matrix."""
+    return d * (d + 1) // 2
+
+
+@fast_parallel_kernel
+def root_and_product(weight: Floats, target: Floats) -> Singles:
+    """sqrt(w) and w t of every rating, side by side: they are fetched together."""
+    out = np.empty((len(weight), 2), np.float32)
+    for e in prange(len(weight)):
+        out[e, 0], out[e, 1] = np.sqrt(weight[e]), weight[e] * target[e]
+    return out
+
 
 @fast_parallel_kernel
 def add_normal_equations(
-    to: Ints, ptr: Ints, idx: Ints, target: Floats, weight: Floats, x: Floats, a: Floats, h: Floats
+    to: Ints, ptr: Ints, idx: Ints, places: Ints, pairs: Singles, partners: Singles, d: int, a: Floats, h: Floats
 ) -> None:
-    """a[to[i]] += sum_e w_e x_e x_e' (packed) and h[to[i]] += sum_e w_e t_e x_e over row i's entries."""
-    d = x.shape[1]
+    """a[to[i]] += sum_e w_e (x_e x_e' + Cov_e) (packed) and h[to[i]] += sum_e w_e t_e x_e over row i's entries.
+
+    Entry e has the partner idx[e], whose line is x (d numbers) and then the covariance of its last coordinates
+    (packed), or nothing. Its `root_and_product` stands at places[e], or at e itself if there are no places. A row's own
+    sum is in single precision, as noise is; sums over blocks of rows are not.
+    """
+    size, direct = partners.shape[1] - d, len(places) == 0
     for i in prange(len(ptr) - 1):
         start, stop = ptr[i], ptr[i + 1]
-        hi, ai = np.zeros(d), a[to[i]]
-        if stop - start <= _FEW:
-            for e in range(start, stop):
-                xe, w, t = x[np.uint32(idx[e])], weight[e], target[e]
-                at = 0
-                for p in range(d):
-                    wx = w * xe[p]
-                    hi[p] += wx * t
-                    for q in range(p + 1):
-                        ai[at + q] += wx * xe[q]
-                    at += p + 1
-        else:
-            rows, scaled = np.empty((stop - start, d)), np.empty((stop - start, d))
-            for e in range(start, stop):
-                xe, w, t = x[np.uint32(idx[e])], weight[e], target[e]
-                for p in range(d):
-                    rows[e - start, p] = xe[p]
-                    scaled[e - start, p] = w * xe[p]
-                    hi[p] += w * xe[p] * t
-            full = np.dot(scaled.T, rows)
-            at = 0
+        hi, ai, doubt = np.zeros(d, np.float32), a[to[i]], np.zeros(size, np.float32)
+        rows = np.empty((stop - start, d), np.float32)
+        for e in range(start, stop):
+            at = e if direct else np.int64(places[e])
+            root, product = pairs[at, 0], pairs[at, 1]
+            line, row = partners[np.uint32(idx[e])], rows[e - start]
             for p in range(d):
-                for q in range(p + 1):
-                    ai[at + q] += full[p, q]
-                at += p + 1
-        h[to[i]] += hi
+                hi[p] += product * line[p]
+                row[p] = root * line[p]
+            for p in range(size):
+                doubt[p] += root * root * line[d + p]
+        if stop - start <= _FEW:
+            for row in rows:
+                _add_outer(row, ai)
+        else:
+            _add_packed(np.dot(rows.T, rows), ai)
+        _add_corner(doubt, d, ai)
+        for p in range(d):
+            h[to[i], p] += hi[p]
+
+
+@fast_kernel
+def _add_outer(x: Singles, packed: Floats) -> None:
+    """packed += x x'."""
+    at = 0
+    for p in range(len(x)):
+        for q in range(p + 1):
+            packed[at + q] += x[p] * x[q]
+        at += p + 1
+
+
+@fast_kernel
+def _add_packed(full: Singles, packed: Floats) -> None:
+    """packed += the lower triangle of `full`."""
+    at = 0
+    for p in range(len(full)):
+        for q in range(p + 1):
+            packed[at + q] += full[p, q]
+        at += p + 1
+
+
+@fast_kernel
+def _add_corner(corner: Singles, d: int, packed: Floats) -> None:
+    """Add a packed matrix to the last coordinates of a packed d x d matrix."""
+    at, k = 0, int(np.sqrt(2 * len(corner)))
+    for p in range(k):
+        to = (d - k + p) * (d - k + p + 1) // 2 + d - k
+        for q in range(p + 1):
+            packed[to + q] += corner[at + q]
+        at += p + 1
 
 
 @fast_parallel_kernel
-def add_uncertainty(
-    to: Ints, ptr: Ints, idx: Ints, weight: Floats, covariance: Floats, own: Floats, k: int, a: Floats, h: Floats
-) -> None:
-    """The mean-field terms of uncertain partners' factors f, of covariance (k x (c + k)) with (c, f):
+def scores(off: Floats, weight: Floats, doubt: Floats) -> Floats:
+    """Squared scores ((z - eta) w)^2 and what is expected of them, w - w^2 doubt, summed over ratings.
 
-    a_ff += sum_e w_e Cov(f, f)  (packed)   and   h_f -= sum_e w_e Cov(f, c) own_i.
+    A doubt is not believed to exceed nine tenths of what the rating itself leaves open.
     """
-    width = covariance.shape[1] // k
-    c, d = width - k, h.shape[1]
-    for i in prange(len(ptr) - 1):
-        seen = np.zeros(k * width)
-        for e in range(ptr[i], ptr[i + 1]):
-            w, row = weight[e], covariance[np.uint32(idx[e])]
-            for p in range(k * width):
-                seen[p] += w * row[p]
-        ai, hi, mine = a[to[i]], h[to[i]], own[to[i]]
-        for p in range(k):
-            shift = 0.0
-            for q in range(c):
-                shift += seen[p * width + q] * mine[q]
-            hi[d - k + p] -= shift
-            at = (d - k + p) * (d - k + p + 1) // 2 + d - k
-            for q in range(p + 1):
-                ai[at + q] += seen[p * width + c + q]
+    parts = np.zeros((-(-len(off) // _PART), 2))
+    for part in prange(len(parts)):
+        for e in range(part * _PART, min((part + 1) * _PART, len(off))):
+            w = weight[e]
+            parts[part, 0] += (off[e] * w) ** 2
+            parts[part, 1] += max(w - w * min(doubt[e] * w, 0.9), 1e-12)
+    return parts.sum(axis=0)
 
 
 @fast_parallel_kernel
@@ -99,31 +137,57 @@ def unpack(packed: Floats, inverse: Floats, message: Floats, out: Floats) -> Non
 @fast_parallel_kernel
 def spd_inverse(a: Floats) -> None:
     """Replace each positive definite a[i] by its inverse: Cholesky factor, its inverse, their product."""
-    d = a.shape[1]
-    for i in prange(len(a)):
-        m = a[i]
-        for p in range(d):
-            for q in range(p):
-                s = m[p, q]
-                for r in range(q):
-                    s -= m[p, r] * m[q, r]
-                m[p, q] = s / m[q, q]
-            s = m[p, p]
-            for r in range(p):
-                s -= m[p, r] * m[p, r]
-            m[p, p] = np.sqrt(max(s, 1e-300))
-        t = np.zeros((d, d))  # t[q] is column q of the triangle's inverse
-        for q in range(d):
-            t[q, q] = 1.0 / m[q, q]
-            for p in range(q + 1, d):
-                s = 0.0
-                for r in range(q, p):
-                    s -= m[p, r] * t[q, r]
-                t[q, p] = s / m[p, p]
+    n, d = len(a), a.shape[1]
+    for group in prange(-(-n // _LANES)):
+        first = group * _LANES
+        count = min(_LANES, n - first)
+        m, t, s = np.empty((d, d, _LANES)), np.empty((d, d, _LANES)), np.empty(_LANES)
+        for lane in range(_LANES):
+            one = a[first + min(lane, count - 1)]
+            for p in range(d):
+                for q in range(p + 1):
+                    m[p, q, lane] = one[p, q]
+        _cholesky(m, s)
+        _inverse_triangles(m, t, s)
         for p in range(d):
             for q in range(p + 1):
-                s = 0.0
+                s[:] = 0.0
                 for r in range(p, d):
-                    s += t[p, r] * t[q, r]
-                m[p, q] = s
-                m[q, p] = s
+                    for lane in range(_LANES):
+                        s[lane] += t[p, r, lane] * t[q, r, lane]
+                for lane in range(count):
+                    a[first + lane, p, q] = s[lane]
+                    a[first + lane, q, p] = s[lane]
+
+
+@fast_kernel
+def _cholesky(m: Floats, s: Floats) -> None:
+    """Lower triangles of `m` (row, column, lane) become their Cholesky factors, one over the diagonal in its place."""
+    for p in range(len(m)):
+        for q in range(p + 1):
+            for lane in range(_LANES):
+                s[lane] = m[p, q, lane]
+            for r in range(q):
+                for lane in range(_LANES):
+                    s[lane] -= m[p, r, lane] * m[q, r, lane]
+            if q < p:
+                for lane in range(_LANES):
+                    m[p, q, lane] = s[lane] * m[q, q, lane]
+        for lane in range(_LANES):
+            m[p, p, lane] = 1.0 / np.sqrt(max(s[lane], 1e-300))
+
+
+@fast_kernel
+def _inverse_triangles(m: Floats, t: Floats, s: Floats) -> None:
+    """t[q] is column q of the inverse of the factors `_cholesky` leaves."""
+    d = len(m)
+    for q in range(d):
+        for lane in range(_LANES):
+            t[q, q, lane] = m[q, q, lane]
+        for p in range(q + 1, d):
+            s[:] = 0.0
+            for r in range(q, p):
+                for lane in range(_LANES):
+                    s[lane] -= m[p, r, lane] * t[q, r, lane]
+            for lane in range(_LANES):
+                t[q, p, lane] = s[lane] * m[p, p, lane]

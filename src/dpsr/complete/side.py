@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.complete.kernels import spd_inverse, unpack
+from dpsr.complete.kernels import packed_size, spd_inverse, unpack
 from dpsr.linalg.compiled import threads_for
 
 Floats = npt.NDArray[np.float64]
@@ -140,7 +140,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Means, marginal variances, and the covariance of the last k coordinates with all, row by row."""
+    """Means, marginal variances, and the covariance of the last k coordinates (packed), row by row."""
 
     mean: Floats
     variance: Singles
@@ -149,7 +149,7 @@ class Posterior:
     @classmethod
     def empty(cls, n: int, d: int, k: int) -> Posterior:
         """Room for n rows."""
-        return cls(np.empty((n, d)), np.empty((n, d), np.float32), np.empty((n, k, d), np.float32))
+        return cls(np.empty((n, d)), np.empty((n, d), np.float32), np.empty((n, packed_size(k)), np.float32))
 
 
 def add_evidence_about_weights(rows: Rows, prior: Prior, evidence: Evidence) -> None:
@@ -163,14 +163,15 @@ def add_evidence_about_weights(rows: Rows, prior: Prior, evidence: Evidence) -> 
 def posterior(rows: Rows, prior: Prior, k: int, evidence: Evidence, *, about_weights: bool) -> Posterior:
     """The posterior of all rows at the present prior; what they say about L, and perhaps V, is added to `evidence`."""
     inverse, dx = prior.precision, prior.groups.shape[1]
-    result = Posterior.empty(len(rows.h), prior.dimensions, k)
+    result, last = Posterior.empty(len(rows.h), prior.dimensions, k), prior.dimensions - k
+    corner = last + np.array(np.tril_indices(k))
     for piece in _pieces(len(rows.h)):
         C, h = _solve(rows, piece, inverse)
         expected = rows.features[piece] @ prior.weights
         mean = np.einsum("iab,ib->ia", C, h + expected @ inverse[:dx])
         result.mean[piece] = mean
         result.variance[piece] = np.einsum("iaa->ia", C)
-        result.factor_covariance[piece] = C[:, prior.dimensions - k :, :]
+        result.factor_covariance[piece] = C[:, corner[0], corner[1]]
         if about_weights:
             _about_weights(C, h, rows.features[piece], inverse, dx, evidence)
         active = rows.active[piece]

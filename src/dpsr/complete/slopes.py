@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.complete.kernels import packed_size
 from dpsr.complete.side import Evidence, Posterior, Prior, Rows, add_evidence_about_weights, posterior
 from dpsr.complete.start import leading_users
-from dpsr.complete.sweep import Sides, Sweep, Tally, packed_size
+from dpsr.complete.sweep import Sides, Sweep, Tally
 from dpsr.complete.symbols import CHOICE, SYMBOL, Reader
 from dpsr.design import Design
 from dpsr.design.priors import COEFFICIENT, FACTORS, SLOPES, doubted_ridge

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.complete.kernels import add_normal_equations, add_uncertainty
+from dpsr.complete.kernels import add_normal_equations, packed_size, root_and_product, scores
 from dpsr.complete.side import Evidence, Posterior, Prior, Rows, posterior
 from dpsr.complete.symbols import Reader
 from dpsr.engine import Block, Made
@@ -26,6 +26,10 @@ from dpsr.types.effects import Message
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.integer]
+
+_DIRECT = np.empty(0, np.int32)
+"""Stands for places that are the entries themselves."""
 
 _SAMPLE_EVERY = 512
 
@@ -63,11 +67,6 @@ class Tally:
     def moved(self) -> float:
         """Root mean square change of the means, in residual deviations."""
         return float(np.sqrt(self.sums[2] / max(self.sums[3], 1)))
-
-
-def packed_size(d: int) -> int:
-    """Numbers in the lower triangle of a d x d matrix."""
-    return d * (d + 1) // 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +117,7 @@ class Sweep:
         a, h = np.zeros((n, packed_size(d))), np.zeros((n, d))
         covariance = None if s.items is None or self.bold else s.items.factor_covariance
         x = np.column_stack([s.z, s.g])
-        _normal(block.indptr, block.items, np.arange(n), rest, w, x, covariance, s.x[who], a, h)
+        _normal(np.arange(n), block.indptr, block.items, _DIRECT, rest, w, x, covariance, a, h)
         rows = Rows(a, h, self.message.value[who], self.message.variance[who], s.x[who], block.counts > 0)
         return posterior(rows, self.prior, k, evidence, about_weights=True)
 
@@ -129,8 +128,7 @@ class Sweep:
         s, x = self.sides, self.sides.x[block.users]
         rest = z - at_ratings(block, np.column_stack([x, c]), np.column_stack([self.shared, s.z]))
         by = block.by_item
-        target, weight = rest[by.places], w[by.places]
-        _normal(by.ptr, by.rows, by.items, target, weight, np.column_stack([x, f]), covariance, s.z, a, h)
+        _normal(by.items, by.ptr, by.rows, by.places, rest, w, np.column_stack([x, f]), covariance, a, h)
 
     def _count_residual(self, block: Block, off: Floats, w: Floats, tally: Floats) -> None:
         s, who = self.sides, block.users
@@ -141,19 +139,17 @@ class Sweep:
             np.column_stack([s.user_variance[who], np.column_stack([s.x[who], s.f[who]]) ** 2]),
             np.column_stack([np.column_stack([s.z, s.g]) ** 2, s.items.variance]),
         )
-        tally[0] += np.sum((off * w) ** 2)
-        tally[1] += np.sum(np.maximum(w - w**2 * np.minimum(doubt, 0.9 / w), 1e-12))
+        with threads_for(8 * len(w)):
+            tally[:2] += scores(off, w, doubt)
 
 
 def _normal(
-    ptr: npt.NDArray[np.integer], idx: npt.NDArray[np.integer], to: npt.NDArray[np.integer], target: Floats,
-    weight: Floats, x: Floats, covariance: Singles | None, own: Floats, a: Floats, h: Floats,
+    to: Ints, ptr: Ints, idx: Ints, places: Ints, target: Floats, weight: Floats, x: Floats,
+    covariance: Singles | None, a: Floats, h: Floats,
 ) -> None:  # fmt: skip
     """Normal equations of rows `to`, with the mean-field terms of partners whose factors are uncertain."""
     d = x.shape[1]
+    singles = x.astype(np.float32)
+    partners = singles if covariance is None else np.hstack([singles, covariance])
     with threads_for(len(target) * d * d):
-        add_normal_equations(to, ptr, idx, target, weight, np.ascontiguousarray(x), a, h)
-        if covariance is not None and covariance.shape[1]:
-            k = covariance.shape[1]
-            flat = covariance.reshape(len(covariance), -1)
-            add_uncertainty(to, ptr, idx, weight, flat, np.ascontiguousarray(own), k, a, h)
+        add_normal_equations(to, ptr, idx, places, root_and_product(weight, target), partners, d, a, h)

@@ -41,6 +41,9 @@ _COEFFICIENTS = 3.0
 _UNKNOWN = 1e12
 """Variance of a sum nobody asked for."""
 
+_PIECE = 8192
+"""Rows whose products are held at a time."""
+
 _ROUNDS, _STEPS = 6, 40
 _ENOUGH, _EXACT = 1e-4, 1e-6
 """Relative squared energy error at which a round stops; the last one is more exact."""
@@ -213,10 +216,27 @@ class _Problem:
 
 def _outer_gram(left: Floats, right: Floats, precision: Floats) -> Floats:
     """sum_g precision_g (left_g x right_g)(left_g x right_g)', x the Kronecker product, without forming the rows."""
-    q, d = left.shape[1], right.shape[1]
-    ll = (left[:, :, None] * left[:, None, :]).reshape(len(left), -1)
-    rr = (right[:, :, None] * right[:, None, :]).reshape(len(right), -1)
-    return (ll.T @ (rr * precision[:, None])).reshape(q, q, d, d).transpose(0, 2, 1, 3).reshape(q * d, q * d)
+    (at_l, n_l), (at_r, n_r) = _pairs(left.shape[1]), _pairs(right.shape[1])
+    packed = np.zeros((n_l, n_r))
+    for first in range(0, len(left), _PIECE):
+        piece = slice(first, first + _PIECE)
+        packed += (_squares(left[piece]) * precision[piece]) @ _squares(right[piece]).T
+    size = left.shape[1] * right.shape[1]
+    return packed[at_l[:, None, :, None], at_r[None, :, None, :]].reshape(size, size)
+
+
+def _squares(rows: Floats) -> Floats:
+    """The products of any two coordinates, each pair once, one line a pair."""
+    i, j = np.tril_indices(rows.shape[1])
+    columns = np.ascontiguousarray(rows.T)
+    return columns[i] * columns[j]
+
+
+def _pairs(d: int) -> tuple[npt.NDArray[np.int64], int]:
+    """On which line of `_squares` the product of i and j stands, and how many lines there are."""
+    at, (i, j) = np.empty((d, d), dtype=np.int64), np.tril_indices(d)
+    at[i, j] = at[j, i] = np.arange(len(i))
+    return at, len(i)
 
 
 def _ridge_step(w: Floats, known: Floats, groups: npt.NDArray[np.int64], ridge: Floats, default: Floats) -> Floats:

@@ -15,18 +15,21 @@ from numba import prange
 
 from dpsr.engine.block import Block, Codes, Ints, Made
 from dpsr.engine.table import Table, zeros
-from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
+from dpsr.linalg.compiled import fast_parallel_kernel, parallel_kernel, threads_for
 
 Floats = npt.NDArray[np.float64]
 
 _ONES = np.empty(0)
 """Stands for values that are all one."""
 
+_STEP = 4
+"""Multiply-adds that take as long as fetching one number by its index."""
+
 
 def by_user(block: Block, X: Floats, values: Floats = _ONES) -> Floats:
     """A X for the block's users, A the mask or `values` on it."""
     Y = np.empty((block.n_users, X.shape[1]))
-    with threads_for(len(block.items) * X.shape[1]):
+    with threads_for(_STEP * len(block.items) * X.shape[1]):
         if X.shape[1] == 1 and values is _ONES:
             _rows_sums(block.indptr, block.items, np.ascontiguousarray(X[:, 0]), Y[:, 0])
             return Y
@@ -37,7 +40,7 @@ def by_user(block: Block, X: Floats, values: Floats = _ONES) -> Floats:
 def add_by_item(block: Block, Y: Floats, out: Floats, values: Floats = _ONES) -> None:
     """out += A' Y for the block's users."""
     by = block.by_item
-    with threads_for(len(block.items) * Y.shape[1]):
+    with threads_for(_STEP * len(block.items) * Y.shape[1]):
         if Y.shape[1] == 1 and values is _ONES:
             _add_columns_sums(by.items, by.ptr, by.rows, np.ascontiguousarray(Y[:, 0]), out[:, 0])
             return
@@ -121,7 +124,7 @@ def _add_columns_times(
                 to[c] += a * y[c]
 
 
-@fast_parallel_kernel
+@parallel_kernel
 def _rows_sums(indptr: Ints, items: Codes, x: Floats, y: Floats) -> None:
     for u in prange(len(indptr) - 1):
         total = 0.0
@@ -130,7 +133,7 @@ def _rows_sums(indptr: Ints, items: Codes, x: Floats, y: Floats) -> None:
         y[u] = total
 
 
-@fast_parallel_kernel
+@parallel_kernel
 def _add_columns_sums(occurring: Codes, ptr: Ints, rows: Codes, y: Floats, out: Floats) -> None:
     for i in prange(len(occurring)):
         total = 0.0

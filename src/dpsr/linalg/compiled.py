@@ -34,9 +34,15 @@ def parallel_kernel(function: Kernel) -> Kernel:
 def fast_parallel_kernel(function: Kernel) -> Kernel:
     """A parallel kernel that may reorder sums within a loop: for inference, where the last bits do not matter.
 
-    The order is fixed when it is compiled, so that one machine gives the same bits every time.
+    The order is fixed when it is compiled, so that one machine gives the same bits every time. Not for loops that add
+    up single numbers picked by index: the compiler then picks eight at a time, which many processors do slowly.
     """
     return cast(Kernel, njit(cache=True, nogil=True, parallel=True, fastmath=True)(function))
+
+
+def fast_kernel(function: Kernel) -> Kernel:
+    """A piece of a fast parallel kernel."""
+    return cast(Kernel, njit(cache=True, nogil=True, fastmath=True)(function))
 
 
 def n_threads() -> int:
