@@ -114,3 +114,12 @@ def test_a_prior_that_is_none_is_refused(prior):
 def test_a_level_the_prior_thinks_impossible_still_has_a_row():
     channel = optimal_channel(STARS, 1.0, [0, 0, 0, 0, 1])
     assert channel.epsilon <= 1.0
+
+
+def test_a_channel_is_built_once_and_another_request_gets_another():
+    """Remembered by scale, epsilon and prior: all three, and nothing else."""
+    scale, prior = Scale(1, 5), np.array([1.0, 2, 3, 2, 1])
+    channel = optimal_channel(scale, 1.0, prior)
+    assert optimal_channel(Scale(1, 5), 1, 10 * prior) is channel, "a prior is a prior, however it is scaled"
+    for other in ((Scale(0, 4), 1.0, prior), (scale, 1.1, prior), (scale, 1.0, prior[::-1] + [0, 0, 0, 0, 1e-9])):
+        assert optimal_channel(*other) is not channel

@@ -137,7 +137,7 @@ class Slopes:
         return tally.moved
 
     def finish(self, tables: Tables, family: LevelFamily, message: Message, released: str) -> None:
-        """Users once more given the items, and the best guess at every rating as the column `released`."""
+        """Users once more given the items, and the mean of every rating as the column `released`."""
         evidence, nothing = Evidence.none(self.user_prior), np.zeros((0, 0))
         last = self._pass(tables, family, message, released=released)
         sums = [nothing, nothing, Tally.none().sums, *evidence.sums]

@@ -74,7 +74,7 @@ class Sweep:
     """The pass as a value: everything it reads but the block.
 
     `users` says whether users are updated; a `bold` pass takes the partners' factors for known; `released` names the
-    column of best guesses that a last pass writes.
+    column of means that a last pass writes.
     """
 
     sides: Sides
@@ -105,7 +105,7 @@ class Sweep:
         tally[3] += len(eta)
         rows = new.mean, new.variance, eta[::_SAMPLE_EVERY]
         if self.released is not None:
-            return Made({self.released: self.reader.expected(block, after)}, rows)
+            return Made({self.released: after}, rows)
         self._tell_items(block, z, w, c, f, None if self.bold else new.factor_covariance, item_a, item_h)
         return Made(rows=rows)
 

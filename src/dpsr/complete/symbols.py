@@ -62,13 +62,6 @@ class Reader:
             _read(m, choice, symbol, self.guesses, self.explained, self.first, self.spacing, 1 / residual, z, w)
         return z, w
 
-    def expected(self, block: Block, m: Floats) -> Floats:
-        """E[y | symbol, m]: the best guess at each rating itself."""
-        r = np.empty(len(m))
-        with threads_for(8 * len(m)):
-            _expect(m, block.columns[CHOICE], block.columns[SYMBOL], self.guesses, self.first, self.spacing, r)
-        return r
-
 
 @fast_parallel_kernel
 def _read(
@@ -86,14 +79,3 @@ def _read(
         rho = explained[c, g] * (1 - f) + explained[c, g + 1] * f
         z[e] = mean + (r - mean) / rho
         w[e] = rho * precision
-
-
-@fast_parallel_kernel
-def _expect(m: Floats, choice: Ints, symbol: Ints, guesses: Floats, first: float, spacing: float, r: Floats) -> None:
-    top = guesses.shape[2] - 2
-    for e in prange(len(m)):
-        x = (m[e] - first) / spacing
-        g = min(max(int(np.floor(x)), 0), top)
-        f = min(max(x - g, 0.0), 1.0)
-        c, s = choice[e], symbol[e]
-        r[e] = guesses[c, s, g] * (1 - f) + guesses[c, s, g + 1] * f

@@ -16,6 +16,8 @@ blocks of neighbouring levels, a function of the prior alone: a channel on block
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
@@ -31,11 +33,18 @@ MAX_BLOCKS = 32
 _SHAVE = 1e-9
 """The programme is solved for slightly less than epsilon, so that rounding to integers cannot exceed it."""
 
+_REMEMBERED = 256
+"""Channels kept in memory: a fit uses at most twenty, and fits that are repeated ask for the same ones."""
+
 
 def optimal_channel(scale: Scale, epsilon: float, prior: npt.ArrayLike) -> Channel:
     """The best interval channel for squared error under `prior`; outputs are published as posterior means."""
-    asked = check_epsilon(epsilon)
-    q = _check_prior(scale, prior)
+    return _built(scale, check_epsilon(epsilon), _check_prior(scale, prior).tobytes())
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _built(scale: Scale, asked: float, prior: bytes) -> Channel:
+    q = np.frombuffer(prior)
     table = _solve(scale.values, q, asked * (1 - _SHAVE))
     outputs = (q * scale.values) @ table / (q @ table)
     channel = Channel.from_probabilities(

@@ -12,7 +12,7 @@ from dpsr.errors import ParameterError
 from dpsr.evaluate.attacks.run import BEST_GUESS, MEAN_LEAK
 from dpsr.evaluate.benchmark.run import Request
 from dpsr.evaluate.benchmark.sets import find_sources, parse_scales
-from dpsr.evaluate.downstream.inputs import INPUTS, SMALL_INPUTS
+from dpsr.evaluate.downstream.inputs import INPUTS
 from dpsr.evaluate.frontier import parse_epsilons
 from dpsr.evaluate.peers.registry import peer_names
 
@@ -48,7 +48,7 @@ def request_of(
         methods=_names(methods) if methods else peer_names(),
         epsilons=sorted(set(parse_epsilons(epsilons))) if epsilons else budgets,
         seeds=range(FIRST_SEED, FIRST_SEED + (seeds or (SEEDS if full else SMALL_SEEDS))),
-        inputs=(INPUTS if full else SMALL_INPUTS) if downstream or full else (),
+        inputs=INPUTS if downstream or full else (),
         attacks=_attacked(full) if attacks or full else (),
         effort=4 if full else 1,
         timeout=timeout,

@@ -3,7 +3,7 @@
 Everything here compares with raw held-out ratings: its numbers are **not private**.
 """
 
-from dpsr.evaluate.downstream.inputs import INPUTS, SMALL_INPUTS
+from dpsr.evaluate.downstream.inputs import INPUTS
 from dpsr.evaluate.downstream.learners import LEARNERS
 
-__all__ = ["INPUTS", "LEARNERS", "SMALL_INPUTS"]
+__all__ = ["INPUTS", "LEARNERS"]

@@ -53,26 +53,12 @@ def _ours(train: RawRatings, epsilon: float | None, seed: int) -> Given:
     return Given(release.ratings, release.model)
 
 
-def _fitted(train: RawRatings, epsilon: float | None, seed: int) -> Given:
-    """Our model's prediction of each rating instead of the table: what the rating's own symbol adds is left out."""
-    model = DPSR(epsilon or 0.0, random_state=seed).fit(train).release.model
-    return Given(model.predict(train.mask.users, train.mask.items), model)
-
-
-def _blend(train: RawRatings, epsilon: float | None, seed: int) -> Given:
-    """A quarter of the table and three of the model's prediction."""
-    ours, fitted = _ours(train, epsilon, seed), _fitted(train, epsilon, seed)
-    return Given(0.25 * ours.values + 0.75 * fitted.values, ours.model)
-
-
 MAKE: dict[str, Callable[[RawRatings, float | None, int], Given]] = {
     RAW: _raw,
     "laplace": _laplace,
     "paper": _paper,
     "published": _published,
     "dpsr": _ours,
-    "dpsr-fitted": _fitted,
-    "dpsr-blend": _blend,
 }
 
 RELEASED = {"dpsr": "dpsr", "dpsr-paper": "paper", "dpsr-as-published": "published", "laplace-als": "laplace"}
@@ -84,5 +70,4 @@ def released_by(method: str, train: RawRatings, epsilon: float | None, seed: int
     return MAKE[RELEASED[method]](train, epsilon, seed).values if method in RELEASED else None
 
 
-INPUTS = (RAW, "laplace", "paper", "dpsr", "dpsr-fitted", "dpsr-blend")
-SMALL_INPUTS = (RAW, "laplace", "paper", "dpsr", "dpsr-fitted")
+INPUTS = (RAW, "laplace", "paper", "dpsr")
