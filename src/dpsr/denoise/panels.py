@@ -35,6 +35,9 @@ from dpsr.types import Scale
 Floats = npt.NDArray[np.float64]
 Names = npt.NDArray[np.uint32]
 
+_NOTHING = 0.25
+"""Quanta that are rounded to none."""
+
 
 @dataclass(frozen=True, eq=False)
 class Directions:
@@ -167,26 +170,35 @@ def _add_pairs(
                     row[names[f]] += weight * x[f]
 
 
-@kernel
 def offer(sums: Floats, first: int, order: Integers, keys: npt.NDArray[np.int64], similarities: Floats) -> None:
     """Offer the pairs of a panel to both sides; by code, `keys` hold the best from the strongest on."""
-    for row in range(len(sums)):
-        p = order[first + row]
-        for name in range(first + row):
-            s, q = sums[row, name], order[name]
-            quanta = int(np.rint(abs(s) * QUANTA))
-            if quanta > 0:
-                _insert(keys[p], similarities[p], (quanta << INDEX_BITS) + (LAST - q), s)
-                _insert(keys[q], similarities[q], (quanta << INDEX_BITS) + (LAST - p), s)
+    floors = np.maximum((keys[order, -1] >> INDEX_BITS) - 1, _NOTHING) / QUANTA
+    _offer(sums, first, order, floors, keys, similarities)
 
 
 @kernel
-def _insert(keys: Keys, similarities: Floats, key: int, s: float) -> None:
-    """Put a candidate in its place if it is better than the last."""
-    at = len(keys) - 1
-    if key <= keys[at]:
-        return
-    while at > 0 and keys[at - 1] < key:
-        keys[at], similarities[at] = keys[at - 1], similarities[at - 1]
-        at -= 1
-    keys[at], similarities[at] = key, s
+def _offer(
+    sums: Floats, first: int, order: Integers, floors: Floats, keys: npt.NDArray[np.int64], similarities: Floats
+) -> None:
+    """`floors`, by name, are sizes below which an item needs no more offers."""
+    for p in range(first, first + len(sums)):
+        row = sums[p - first]
+        for q in range(p):
+            size = abs(row[q])
+            if size >= floors[p]:
+                floors[p] = _insert(keys[order[p]], similarities[order[p]], row[q], order[q])
+            if size >= floors[q]:
+                floors[q] = _insert(keys[order[q]], similarities[order[q]], row[q], order[p])
+
+
+@kernel
+def _insert(keys: Keys, similarities: Floats, s: float, code: int) -> float:
+    """Put a candidate in its place if it is better than the last; returns the floor."""
+    quanta, at = int(np.rint(abs(s) * QUANTA)), len(keys) - 1
+    key = (quanta << INDEX_BITS) + (LAST - code)
+    if quanta > 0 and key > keys[at]:
+        while at > 0 and keys[at - 1] < key:
+            keys[at], similarities[at] = keys[at - 1], similarities[at - 1]
+            at -= 1
+        keys[at], similarities[at] = key, s
+    return max((keys[-1] >> INDEX_BITS) - 1, _NOTHING) / QUANTA
