@@ -15,10 +15,12 @@ from dpsr.data.assemble import mask_of_cells
 from dpsr.engine.disk import ITEMS, DiskTable
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import ParameterError, PrivacyError
+from dpsr.pipeline.large import block_size, room_left
 from dpsr.pipeline.paper import SYMBOL
 from dpsr.privacy import NoiseSource, Vault, calibrated_laplace, laplace, privatise
 from dpsr.privacy.journal import Journal
 from dpsr.release import verify, write_release
+from dpsr.types import Census
 
 
 def on_disk(ratings, folder, size=300, room=8 * 400):
@@ -168,6 +170,20 @@ def test_a_killed_run_keeps_the_symbols_it_had_drawn(ratings, tmp_path):
     third = DPSR.paper(1.0).contents(on_disk(ratings, tmp_path), Journal(tmp_path, {"run": 1}))
     np.testing.assert_array_equal(column(third.table, third.ratings), column(again.table, again.ratings))
     assert (released != column(again.table, again.ratings)).any()
+
+
+@pytest.mark.parametrize("shape", [(50, 40), (6_040, 3_706), (200_000, 84_000)], ids=str)
+def test_the_room_for_similarities_is_what_an_allowance_leaves(shape):
+    """Blocks and room together take no more than was allowed beside users and items; more memory is more room."""
+    census = Census(*(pa.array(range(size)) for size in shape), *(np.full(size, 9) for size in shape))
+    fixed, rooms = (350 << 20) + (shape[0] << 10) + 5 * (shape[1] << 10), []
+    for memory in (fixed + (10 << 20), 1 << 31, 1 << 33):
+        rooms.append(room_left(census, memory))
+        assert fixed + 200 * block_size(census, memory) + rooms[-1] <= memory
+        assert rooms[-1] >= 8 * shape[1], "at least one row"
+    assert rooms[0] < rooms[1] < rooms[2]
+    with pytest.raises(ParameterError, match="need at least"):
+        room_left(census, fixed)
 
 
 @pytest.mark.parametrize(

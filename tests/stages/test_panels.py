@@ -94,6 +94,10 @@ def test_panels_cover_every_name_once_and_keep_to_their_room(n, room):
             assert 8 * (last + 1 - first) * (last + 1) > room, "one more would have fitted"
 
 
+def test_a_hundred_thousand_items_take_some_forty_passes_with_a_gigabyte():
+    assert 36 <= len(list(panels(100_000, 10**9))) <= 44
+
+
 def test_directions_are_means_and_lengths_of_the_columns():
     rng = np.random.default_rng(7)
     noisy, mask = stars(rng, (30, 20)), rng.random((30, 20)) < 0.5
