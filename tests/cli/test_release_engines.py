@@ -61,13 +61,21 @@ def test_an_amount_of_memory_that_is_none_is_refused(dpsr, csv, tmp_path, memory
 
 
 @pytest.mark.parametrize("engine", ["disk", "spark"])
-@pytest.mark.parametrize("method", ["paper"])
-def test_the_papers_pipeline_is_refused_before_it_is_paid_for(dpsr, csv, tmp_path, engine, method):
+def test_the_paper_as_published_is_refused_where_ratings_are_not_in_memory(dpsr, csv, tmp_path, engine):
+    outcome = dpsr("release", csv, *options(tmp_path / "r"), "--engine", engine, "--method", "as-published")
+    check_refused(outcome, tmp_path, "so it runs in memory alone. Use --engine memory, or the repaired one")
+
+
+def test_the_papers_release_on_disk_is_charged_verifies_and_says_how_it_was_made(dpsr, csv, tmp_path):
     ledger = Ledger.create(str(tmp_path / "l.db"), "films", "3")
-    more = ["--engine", engine, "--method", method, "--ledger", tmp_path / "l.db"]
-    outcome = dpsr("release", csv, *options(tmp_path / "r"), *more)
-    check_refused(outcome, tmp_path, "the paper's pipeline runs in memory", ("ratings.csv", "l.db"))
-    assert ledger.budget().charges == 0
+    more = ["--engine", "disk", "--memory", "1GB", "--method", "paper", "--ledger", tmp_path / "l.db"]
+    outcome = dpsr("release", csv, *options(tmp_path / "r", epsilon="1"), *more, "--work", tmp_path / "work")
+    assert outcome.code == 0, outcome.err
+    assert (ledger.budget().charges, ledger.budget().releases) == (1, 1)
+    assert dpsr("verify", tmp_path / "r", "--ledger", tmp_path / "l.db").code == 0
+    found = load_release(tmp_path / "r")
+    assert (found.method, found.settings["n_neighbors"], found.certificate.private) == ("paper", 15, True)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "r", "ratings.csv"]
 
 
 def test_a_database_is_refused(dpsr, csv, tmp_path):
@@ -102,8 +110,9 @@ def on_spark(csv, tmp_path, *more):
 
 
 @needs_java
-def test_a_release_on_spark_verifies(dpsr, csv, tmp_path):
-    run = on_spark(csv, tmp_path)
+@pytest.mark.parametrize("method", ["default", "paper"])
+def test_a_release_on_spark_verifies(dpsr, csv, tmp_path, method):
+    run = on_spark(csv, tmp_path, "--method", method)
     assert run.returncode == 0, run.stderr
     assert dpsr("verify", tmp_path / "r").code == 0
     assert len(load_release(tmp_path / "r").ratings) == 300

@@ -20,13 +20,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.engine import Block
 from dpsr.errors import ParameterError
 from dpsr.linalg import LowRankPlusSparse
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.linalg.gram import leading_right
 from dpsr.linalg.lanes import as_lines
 from dpsr.linalg.products import add_dots, row_and_column_sums
-from dpsr.types import Mask, Model, PrivateRatings
+from dpsr.types import Census, Mask, Model, PrivateRatings, Scale
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,7 +44,7 @@ def alternate_projections(smoothed: PrivateRatings, *, rank: int, lam: float, n_
 
     The model's user factors are U diag(s) and its item factors V, orthonormal. They have min(rank, m, n) columns.
     """
-    _check(rank, lam, n_iter, period)
+    check_settings(rank, lam, n_iter, period)
     mask, r = smoothed.mask, smoothed.values
     overall = float(r.mean()) if len(r) else smoothed.scale.midpoint
     P, Q = np.full((mask.n_users, 1), overall), np.ones((mask.n_items, 1))
@@ -53,25 +54,42 @@ def alternate_projections(smoothed: PrivateRatings, *, rank: int, lam: float, n_
         step *= 1 - lam**period
         P, Q = _cut(P, Q, mask, step, rank, start=Q)
     short = _short_of(r, mask, P, Q)
-    user_means, item_means = _means(mask, r, overall)
+    sums = row_and_column_sums(mask.indptr, mask.items, r, mask.n_items)
     with one_blas_thread():
-        residual = float(short @ short) / max(len(r), 1)
+        squares = float(short @ short)
+    observed = r - lam ** (n_iter % period) * short if n_iter % period else None
+    return completed(mask, smoothed.scale, (P, Q), overall, sums, squares, observed)
+
+
+def completed(
+    mask: Mask | Census,
+    scale: Scale,
+    factors: tuple[Floats, Floats],
+    overall: float,
+    sums: tuple[Floats, Floats],
+    squares: float,
+    observed: Floats | None = None,
+) -> Model:
+    """The model of two thin factors, from the sums of r by user and by item and the squares it falls short of r by."""
+    P, Q = factors
+    user_means, item_means = _means(mask, sums, overall)
     return Model(
         mask=mask,
-        scale=smoothed.scale,
+        scale=scale,
         user_factors=P,
         item_factors=Q,
         user_means=user_means,
         item_means=item_means,
         overall=overall,
-        residual_variance=residual,
+        residual_variance=squares / max(mask.n_ratings, 1),
         user_mean=P.mean(axis=0),
         user_covariance=np.atleast_2d(np.cov(P, rowvar=False, bias=True)),
-        observed=r - lam ** (n_iter % period) * short if n_iter % period else None,
+        observed=observed,
     )
 
 
-def _check(rank: int, lam: float, n_iter: int, period: int) -> None:
+def check_settings(rank: int, lam: float, n_iter: int, period: int) -> None:
+    """Refuse what is no setting of the iteration."""
     if rank < 1:
         raise ParameterError(f"the rank is at least 1, found {rank}. The paper uses 8.")
     if not 0 <= lam <= 1:
@@ -85,10 +103,14 @@ def _check(rank: int, lam: float, n_iter: int, period: int) -> None:
 def _cut(P: Floats, Q: Floats, mask: Mask, values: Floats, rank: int, *, start: Floats | None) -> tuple[Floats, Floats]:
     """Pi_d of P Q' + S as two thin factors, A V and V; the last V is a good guess of the next."""
     A = LowRankPlusSparse(P, Q, mask.indptr, mask.items, values)
-    tol = EXACT if mask.n_ratings < _LARGE else ENOUGH
     with one_blas_thread():
-        _, V = leading_right(A.gram, mask.n_items, min(rank, mask.n_users), start=start, tol=tol)
+        _, V = leading_right(A.gram, mask.n_items, min(rank, mask.n_users), start=start, tol=tolerance(mask.n_ratings))
         return A.times(V), np.ascontiguousarray(V)
+
+
+def tolerance(n_ratings: int) -> float:
+    """How near a cut of so many ratings comes to the exact one."""
+    return EXACT if n_ratings < _LARGE else ENOUGH
 
 
 def _short_of(r: Floats, mask: Mask, P: Floats, Q: Floats) -> Floats:
@@ -97,11 +119,11 @@ def _short_of(r: Floats, mask: Mask, P: Floats, Q: Floats) -> Floats:
     return np.subtract(r, difference, out=difference)
 
 
-def factors_at_ratings(mask: Mask, P: Floats, Q: Floats) -> Floats:
-    """P_u . Q_j for every rating."""
-    products = np.zeros(mask.n_ratings)
+def factors_at_ratings(cells: Mask | Block, P: Floats, Q: Floats) -> Floats:
+    """P_u . Q_j for every rating; of a block's users, P holds no others."""
+    products = np.zeros(len(cells.items))
     for p, q in zip(as_lines(P), as_lines(Q), strict=True):
-        add_dots(mask.indptr, mask.items, p, q, products)
+        add_dots(cells.indptr, cells.items, p, q, products)
     return products
 
 
@@ -113,9 +135,8 @@ def predictions_at_ratings(model: Model, mask: Mask) -> Floats:
     return model.scale.clip(known)
 
 
-def _means(mask: Mask, r: Floats, overall: float) -> tuple[Floats, Floats]:
+def _means(mask: Mask | Census, sums: tuple[Floats, Floats], overall: float) -> tuple[Floats, Floats]:
     """User and item means of the smoothed ratings; the overall mean where there is none."""
-    sums = row_and_column_sums(mask.indptr, mask.items, r, mask.n_items)
     counts = mask.user_counts, mask.item_counts
     user, item = (np.where(n > 0, s / np.maximum(n, 1), overall) for s, n in zip(sums, counts, strict=True))
     return user, item

@@ -14,25 +14,43 @@ import numpy.typing as npt
 from numba import prange
 
 from dpsr.denoise.neighbours import Neighbours
+from dpsr.engine import Block, Made, Table
 from dpsr.errors import ParameterError
 from dpsr.linalg.compiled import parallel_kernel, threads_for
 from dpsr.linalg.pattern import Codes, Integers
-from dpsr.types import PrivateRatings
+from dpsr.types import Mask, PrivateRatings, Scale
 
 Floats = npt.NDArray[np.float64]
 
 
 def blend_with_neighbours(private: PrivateRatings, neighbours: Neighbours, *, beta: float) -> PrivateRatings:
     """Keep `beta` of each noisy rating, take the rest from similar items of the same user."""
+    _check(beta)
+    return private.with_values(_values(private.mask, private.values, neighbours, beta, private.scale))
+
+
+def blend_table(table: Table, ratings: str, neighbours: Neighbours, scale: Scale, *, beta: float, blended: str) -> None:
+    """The same for the column `ratings` of a table, wherever it is kept; the column `blended` is written."""
+    _check(beta)
+
+    def blend(block: Block) -> Made:
+        return Made({blended: _values(block, block.columns[ratings], neighbours, beta, scale)})
+
+    table.run(blend, reads=[ratings], writes=[blended])
+
+
+def _check(beta: float) -> None:
     if not 0 <= beta <= 1:
         raise ParameterError(
             f"beta is the share of a rating that is kept, between 0 and 1, found {beta}. The paper uses 0.65."
         )
-    mask, scale = private.mask, private.scale
-    who, similar = (mask.indptr, mask.items, private.values), (neighbours.items, neighbours.similarities)
-    with threads_for(len(private) * neighbours.items.shape[1]) as threads:
-        values = _blended(*who, *similar, float(beta), scale.low, scale.high, threads)
-    return private.with_values(values)
+
+
+def _values(cells: Mask | Block, values: Floats, neighbours: Neighbours, beta: float, scale: Scale) -> Floats:
+    """Blends never leave a user, so a block is blended by itself."""
+    who, similar = (cells.indptr, cells.items, values), (neighbours.items, neighbours.similarities)
+    with threads_for(len(values) * neighbours.items.shape[1]) as threads:
+        return _blended(*who, *similar, float(beta), scale.low, scale.high, threads)
 
 
 @parallel_kernel

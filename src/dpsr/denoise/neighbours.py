@@ -57,12 +57,17 @@ def item_neighbours(private: PrivateRatings, *, k: int) -> Neighbours:
 
     Memory is O(ratings + n k) per thread. The result does not depend on the number of threads.
     """
-    if k < 1:
-        raise ParameterError(f"an item needs room for at least one neighbour, found k={k}. Choose k between 5 and 50.")
     mask = private.mask
-    k = min(k, max(mask.n_items - 1, 1))
+    k = room_for(k, mask.n_items)
     pairs = int((mask.user_counts**2).sum()) // 2
     with threads_for(pairs) as threads:
         columns, lists = centred(private, threads)
         proposals = propose(lists, len(columns.order), k + SPARE, threads)
         return Neighbours(*settle(columns, lists, proposals, mask.n_items, k, threads))
+
+
+def room_for(k: int, n_items: int) -> int:
+    """How many neighbours an item can have."""
+    if k < 1:
+        raise ParameterError(f"an item needs room for at least one neighbour, found k={k}. Choose k between 5 and 50.")
+    return min(k, max(n_items - 1, 1))

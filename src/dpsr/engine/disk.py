@@ -70,14 +70,15 @@ class DiskTable(Table):
         return Answer(tuple(sums), tuple(np.concatenate(parts) for parts in zip(*rows, strict=True)))
 
     def scan(self, reads: Sequence[str] = ()) -> Iterator[Block]:
-        """See `Table`. The next block is read while this one is worked on."""
+        """See `Table`. The next block is read while this one is worked on, and sorted by item if this one was."""
         with ThreadPoolExecutor(1) as reader:
-            ahead = reader.submit(self._load, 0, reads)
+            ahead, by_item = reader.submit(self._load, 0, reads), False
             for number in range(self.n_blocks):
                 block = ahead.result()
                 if number + 1 < self.n_blocks:
-                    ahead = reader.submit(self._load, number + 1, reads)
+                    ahead = reader.submit(self._load, number + 1, reads, by_item=by_item)
                 yield block
+                by_item = "by_item" in block.__dict__
 
     def hiding(self, column: str) -> DiskTable:
         """See `Table`."""
@@ -125,7 +126,7 @@ class DiskTable(Table):
             ) from error
         return found
 
-    def _load(self, number: int, reads: Sequence[str]) -> Block:
+    def _load(self, number: int, reads: Sequence[str], *, by_item: bool = False) -> Block:
         a, b = int(self._edges[number]), int(self._edges[number + 1])
         block = Block(
             first=a,
@@ -135,7 +136,8 @@ class DiskTable(Table):
             n_items=self.census.n_items,
             columns={name: self.read(name, number) for name in reads},
         )
-        block.by_item  # noqa: B018 (sorted here, while the pass works on the block before)
+        if by_item:
+            block.by_item  # noqa: B018 (sorted here, while the pass works on the block before)
         return block
 
     def _path(self, column: str, number: int) -> Path:

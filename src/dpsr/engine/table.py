@@ -37,6 +37,9 @@ class Table(ABC):
 
     census: Census
 
+    room: int = 1 << 28
+    """Bytes that the item-side sums of one pass may take, where a stage can choose."""
+
     @abstractmethod
     def run(
         self,

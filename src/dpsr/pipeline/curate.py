@@ -24,7 +24,7 @@ from sklearn.base import clone
 
 from dpsr import report
 from dpsr.engine.raw import RawTable
-from dpsr.errors import DpsrError, LedgerError, ParameterError, PrivacyError, ReleaseError
+from dpsr.errors import DpsrError, LedgerError, PrivacyError, ReleaseError
 from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.default import DPSR
 from dpsr.pipeline.paper import PaperDPSR
@@ -180,8 +180,6 @@ def _made(
 ) -> tuple[Contents, Pages]:
     """Noise and all that follows, and the pages that go with it. A table larger than memory has no card."""
     if isinstance(ratings, RawTable):
-        if isinstance(estimator, PaperDPSR):
-            raise ParameterError("the paper's pipeline runs in memory. Use --engine memory, or --method default.")
         return estimator.contents(ratings, journal), lambda budget: {}
     release = estimator.fit(ratings).release
     return release.contents, lambda budget: pages_of(release, _for_the_card(budget))

@@ -5,7 +5,8 @@ What a run needs beside its blocks grows with users and items, not with ratings:
     base + 1 KiB a user + 5 KiB an item,    base: the interpreter and its libraries
 
 The rest of the allowance decides how large a block may be. An allowance too small for the first part is refused, with
-the least that would do.
+the least that would do. What blocks leave, and what the paper's stages do not need of their share, is room for the
+similarities of its Stage 2: the more there is, the fewer passes they take.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ from dpsr.privacy.journal import Journal
 from dpsr.types import Census, Scale
 
 _BASE, _USER, _ITEM, _RATING = 350 << 20, 1 << 10, 5 << 10, 400
+_PAPER_RATING = 200
+"""Bytes a rating of a block in the passes of the paper's stages, which keep less of it than the default ones."""
+
 _SMALLEST = 1 << 14
 _LEAST_SORT = 100 << 20
 _OURS = "dpsr-work"
@@ -61,6 +65,12 @@ def block_size(census: Census, memory: int) -> int:
             f"{memory >> 20:,} MB. Allow more, or leave out users or items with hardly any ratings."
         )
     return int(size)
+
+
+def room_left(census: Census, memory: int) -> int:
+    """Bytes that an allowance leaves for item-side sums of the paper's stages."""
+    fixed = _BASE + _USER * census.n_users + _ITEM * census.n_items
+    return memory - fixed - _PAPER_RATING * block_size(census, memory)
 
 
 @contextmanager
@@ -98,7 +108,9 @@ def table_on_disk(path: Path, work: Path, *, scale: Scale, memory: int, **readin
     announce("Sorting the ratings on disk")
     sizes = partial(block_size, memory=memory)
     sort = max(memory // 3, _LEAST_SORT)  # an allowance below that is refused as soon as the ids are counted
-    return ingest(path, work, scale=scale, memory=sort, block_size=sizes, **reading)
+    raw = ingest(path, work, scale=scale, memory=sort, block_size=sizes, **reading)
+    raw.table.room = room_left(raw.table.census, memory)
+    return raw
 
 
 def table_on_spark(path: Path, *, scale: Scale, **named: str | None) -> RawTable:
@@ -131,7 +143,7 @@ def large_table(
 ) -> Iterator[tuple[RawTable, Journal | None]]:
     """The ratings of a file on disk or on Spark, as long as they are needed, and the answers given before."""
     if isinstance(estimator, PaperDPSR):
-        raise ParameterError("the paper's pipeline runs in memory. Use --engine memory, or --method default.")
+        estimator.check_fits_a_table()
     if engine == "spark":
         yield table_on_spark(path, scale=scale, **named), None
         return
@@ -140,7 +152,7 @@ def large_table(
         yield raw, None if work is None else journal_for(estimator, path, folder, raw, named)
 
 
-def journal_for(estimator: DPSR, path: Path, work: Path, raw: RawTable, reading: dict[str, Any]) -> Journal:
+def journal_for(estimator: DPSR | PaperDPSR, path: Path, work: Path, raw: RawTable, reading: dict[str, Any]) -> Journal:
     """The answers already given in a working folder, if it belongs to this run, cut into the same blocks."""
     blocks = [[block.first, block.start] for block in raw.table.scan()]
     facts = {"settings": estimator.get_params(), "scale": str(raw.scale), "reading": reading, "blocks": blocks}

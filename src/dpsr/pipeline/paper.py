@@ -7,15 +7,28 @@ from typing import Self
 import numpy as np
 
 from dpsr.complete import alternate_projections, predictions_at_ratings
+from dpsr.complete.symbols import SYMBOL
+from dpsr.complete.table_projections import Completion, project_table
 from dpsr.denoise import blend_with_neighbours, item_neighbours
+from dpsr.denoise.blend import blend_table
+from dpsr.denoise.panels import table_neighbours
+from dpsr.engine import Block, Made, Table
+from dpsr.engine.raw import RawTable
 from dpsr.errors import ParameterError
+from dpsr.linalg.compiled import one_blas_thread
 from dpsr.pipeline.estimator import PrivateRecommender
 from dpsr.pipeline.progress import announce
 from dpsr.pipeline.tuning import CANDIDATES, Settings, tune
-from dpsr.privacy import AsPublished, Channel, calibrated_laplace, declared_private, privatise
-from dpsr.release import Release
+from dpsr.privacy import AsPublished, Channel, Vault, calibrated_laplace, declared_private, privatise
+from dpsr.privacy.journal import Journal
+from dpsr.release import Contents, Release
 from dpsr.types import Model, PrivateRatings, Scale
 from dpsr.types.raw import RawRatings
+
+NOISY, SMOOTHED = "noisy", "smoothed"
+"""The columns of a table that Stage 1 and Stage 2 end with."""
+
+COMPLETED = Completion(released="released", observed="observed")
 
 
 class PaperDPSR(PrivateRecommender):
@@ -71,7 +84,7 @@ class PaperDPSR(PrivateRecommender):
         """
         self._check()
         private = ratings if isinstance(ratings, PrivateRatings) else declared_private(ratings)
-        settings = {name: getattr(self, name) for name in (*CANDIDATES, "n_iter", "period")}
+        settings = self._settings()
         self.tuned_ = tune(private, settings, _stages_two_and_three) if self.tune else settings
         model = _stages_two_and_three(private, self.tuned_)
         table = predictions_at_ratings(model, private.mask)
@@ -79,6 +92,41 @@ class PaperDPSR(PrivateRecommender):
         facts = {**self._public_settings(), **self.tuned_}
         self.release_ = Release(model, table, private.certificate, self._name(), facts)
         return self
+
+    def contents(self, ratings: RawTable, journal: Journal | None = None) -> Contents:
+        """All three stages as passes over a table, wherever it is kept; what they release are columns of it.
+
+        Under one seed the noise is that of `fit`. With a `journal`, symbols that were drawn before are not drawn again.
+        """
+        self._check()
+        self.check_fits_a_table()
+        vault = Vault(ratings, self.epsilon, noise=self._noise(), journal=journal)
+        announce("Drawing noise for every rating")
+        channel = calibrated_laplace(vault.scale, self.epsilon, self.alpha)
+        vault.noisy(channel, symbol=SYMBOL)
+        _to_values(vault.table, channel)
+        self.tuned_ = self._settings()
+        with one_blas_thread():
+            model = _stages_by_passes(vault.table, vault.scale, self.tuned_)
+        facts = {**self._public_settings(), **self.tuned_}
+        observed = COMPLETED.observed if self.n_iter % self.period else None
+        return Contents(model, vault.table, vault.certificate(), self._name(), facts, COMPLETED.released, observed)
+
+    def check_fits_a_table(self) -> None:
+        """Refuse what only ratings in memory can have."""
+        if self.as_published:
+            raise ParameterError(
+                "the paper's Stage 1 as published sets its noise by the exact mean of all ratings and is never "
+                "private, so it runs in memory alone. Use --engine memory, or the repaired one (--method paper)."
+            )
+        if self.tune:
+            raise ParameterError(
+                "tune=True tries the stages on parts of the private ratings, in memory alone. Use --engine memory, or "
+                "set beta, n_neighbors, rank and lam yourself."
+            )
+
+    def _settings(self) -> Settings:
+        return {name: getattr(self, name) for name in (*CANDIDATES, "n_iter", "period")}
 
     def _mechanism(self, scale: Scale) -> Channel | AsPublished:
         if self.as_published:
@@ -94,7 +142,7 @@ class PaperDPSR(PrivateRecommender):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 <= value <= 1:
                 raise ParameterError(f"{name} must lie between 0 and 1, found {value!r}.")
-        for name, least in (("n_neighbors", 0), ("rank", 1), ("n_iter", 0), ("period", 1)):
+        for name, least in (("n_neighbors", 1), ("rank", 1), ("n_iter", 0), ("period", 1)):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < least:
                 raise ParameterError(f"{name} must be a whole number of at least {least}, found {value!r}.")
@@ -107,3 +155,24 @@ def _stages_two_and_three(private: PrivateRatings, settings: Settings) -> Model:
     cut = {name: settings[name] for name in ("rank", "lam", "n_iter", "period")}
     announce("Completing the matrix")
     return alternate_projections(smoothed, **cut)
+
+
+def _to_values(table: Table, channel: Channel) -> None:
+    """Symbols as the ratings they are published as."""
+    outputs = channel.outputs
+
+    def convert(block: Block) -> Made:
+        return Made({NOISY: outputs[block.columns[SYMBOL]]})
+
+    table.run(convert, reads=[SYMBOL], writes=[NOISY])
+
+
+def _stages_by_passes(table: Table, scale: Scale, settings: Settings) -> Model:
+    """Stages 2 and 3 on the column of noisy ratings."""
+    announce("Denoising by similar items")
+    similar = table_neighbours(table, NOISY, scale, k=settings["n_neighbors"])
+    blend_table(table, NOISY, similar, scale, beta=settings["beta"], blended=SMOOTHED)
+    table.drop(NOISY)
+    cut = {name: settings[name] for name in ("rank", "lam", "n_iter", "period")}
+    announce("Completing the matrix")
+    return project_table(table, SMOOTHED, scale, COMPLETED, **cut)

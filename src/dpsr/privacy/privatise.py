@@ -74,22 +74,26 @@ def as_table(weights: npt.NDArray[np.uint64]) -> Table:
     return tuple(tuple(int(w) for w in row) for row in weights)
 
 
+def channel_part(channel: Channel, epsilon: float, delta: float = 0.0) -> Part:
+    """The receipt for ratings that passed once through one channel: its table, and all that was public about it."""
+    return Part(
+        name="ratings",
+        mechanism=channel.mechanism,
+        epsilon=epsilon,
+        delta=delta,
+        bits=BITS,
+        tables=(as_table(channel.weights),),
+        details={**channel.settings, "outputs": channel.outputs.tolist()},
+    )
+
+
 def _channel_receipt(channel: Channel, delta: float | None) -> tuple[Part, tuple[str, ...]]:
     nominal = channel.settings["nominal"]
     asked_delta = channel.settings.get("nominal_delta", delta or 0.0)
     epsilon, true_delta = channel.epsilon, 0.0
     if asked_delta:
         epsilon, true_delta = nominal, channel.delta(nominal)
-    part = Part(
-        name="ratings",
-        mechanism=channel.mechanism,
-        epsilon=epsilon,
-        delta=true_delta,
-        bits=BITS,
-        tables=(as_table(channel.weights),),
-        details={**channel.settings, "outputs": channel.outputs.tolist()},
-    )
-    reasons = []
+    part, reasons = channel_part(channel, epsilon, true_delta), []
     if epsilon > nominal:
         reasons.append(f"the exact epsilon {epsilon:.6g} exceeds the {nominal:g} asked for")
     if true_delta > asked_delta:

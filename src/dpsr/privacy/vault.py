@@ -7,6 +7,7 @@ with its price; a question that would exceed the budget is refused before any no
     total        the sum of all ratings' distances from a centre                 the scale's width
     window_sums  sums over items and over users of  weight x clip(r - centre)    at most  both weights x window width
     symbols      one symbol per rating from one of several finite channels       at most the dearest channel
+    noisy        one symbol per rating, all from one finite channel              that channel
 
 Centres, weights, windows and channels are functions of the public mask and of earlier answers. Integers only: values
 are rounded to a fixed grid before they are added, and the noise is discrete. Every question is one pass over blocks of
@@ -15,7 +16,7 @@ users, wherever the ratings are kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
@@ -32,7 +33,7 @@ from dpsr.privacy.discrete import discrete_laplace, laplace_scale
 from dpsr.privacy.journal import Journal
 from dpsr.privacy.mechanisms import analytic_sigma, check_delta, check_epsilon
 from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.privatise import SEEDED, as_table, public_facts
+from dpsr.privacy.privatise import SEEDED, as_table, channel_part, public_facts
 from dpsr.privacy.sampler import BITS, Sampler
 from dpsr.types import Census, Certificate, Part, Scale
 from dpsr.types.exact import float_up
@@ -150,21 +151,34 @@ class Vault:
             bits=BITS,
             tables=tuple(as_table(channel.weights) for channel in channels.values()),
         )
-        self._charge(part)
-        if self._journal and self._journal.answered(part) is None:
-            self._journal.keep(part, np.empty(0, dtype=np.int64))  # the symbols are kept block by block
         k, most = self.scale.n_levels, max(channel.weights.shape[1] for channel in channels.values())
         stacked, at = np.zeros((len(channels) * k, most), dtype=np.uint64), np.zeros(max(channels) + 1, dtype=np.int64)
         for place, (number, channel) in enumerate(channels.items()):
             at[number] = place * k
             stacked[place * k : (place + 1) * k, : channel.weights.shape[1]] = channel.weights
-        sampler, stream = Sampler(stacked), self._noise.stream()
+        self._draw(
+            part, Sampler(stacked), symbol, lambda block: at[block.columns[choice]] + block.columns[LEVEL], choice
+        )
+
+    def noisy(self, channel: Channel, *, symbol: str) -> None:
+        """One symbol per rating, all through one channel, as the column `symbol` of the table.
+
+        Under one key these are the symbols that `privatise` draws, and the receipt is the same.
+        """
+        part = channel_part(channel, channel.epsilon)
+        self._draw(part, Sampler(channel.weights), symbol, lambda block: block.columns[LEVEL])
+
+    def _draw(self, part: Part, sampler: Sampler, symbol: str, rows: Callable[[Block], Ints], *public: str) -> None:
+        """Charge, then draw a symbol for every rating from the sampler's row that `rows` says, at its own place."""
+        self._charge(part)
+        if self._journal and self._journal.answered(part) is None:
+            self._journal.keep(part, np.empty(0, dtype=np.int64))  # the symbols are kept block by block
+        stream = self._noise.stream()
 
         def draw(block: Block) -> Made:
-            rows = at[block.columns[choice]] + block.columns[LEVEL]
-            return Made({symbol: sampler.draw(rows, stream, block.start)})
+            return Made({symbol: sampler.draw(rows(block), stream, block.start)})
 
-        self._raw.run(draw, reads=[choice, LEVEL], writes=[symbol], secret=True, keep=self._journal is not None)
+        self._raw.run(draw, reads=[*public, LEVEL], writes=[symbol], secret=True, keep=self._journal is not None)
 
     def certificate(self, nominal: float | None = None) -> Certificate:
         """The receipt for everything asked so far."""

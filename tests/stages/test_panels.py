@@ -1,0 +1,127 @@
+"""Neighbours panel by panel against those in memory: the same bits, however the table and the catalogue are cut."""
+
+import numpy as np
+import pytest
+from private_by_hand import make_private
+
+from dpsr.denoise import blend_with_neighbours, item_neighbours
+from dpsr.denoise.blend import blend_table
+from dpsr.denoise.panels import directions, panels, table_neighbours
+from dpsr.engine import MemoryTable
+from dpsr.engine.block import block_edges
+from dpsr.errors import ParameterError
+
+NOISY = "noisy"
+
+
+@pytest.fixture(params=[1, 90, 1 << 19], ids="blocks of {}".format)
+def cut(request, monkeypatch):
+    """Blocks of one user, of a few, or all in one."""
+    monkeypatch.setattr("dpsr.engine.memory.block_edges", lambda counts: block_edges(counts, request.param))
+
+
+def assert_same(noisy, mask, k, room):
+    """Items and similarities of both ways, bit for bit."""
+    private = make_private(noisy, mask)
+    table = MemoryTable(private.mask, {NOISY: private.values})
+    table.room = room
+    found, expected = table_neighbours(table, NOISY, private.scale, k=k), item_neighbours(private, k=k)
+    np.testing.assert_array_equal(found.items, expected.items)
+    assert found.similarities.tobytes() == expected.similarities.tobytes()
+    return found
+
+
+def stars(rng, shape):
+    return rng.choice([1.0, 1.5, 2.0, 3.0, 4.5, 5.0], size=shape)
+
+
+@pytest.mark.parametrize("room", [1, 8 * 700, 1 << 20], ids="room for {}".format)
+def test_panels_give_the_neighbours_of_the_whole_table(cut, room):
+    rng = np.random.default_rng(0)
+    assert_same(stars(rng, (80, 60)), rng.random((80, 60)) < 0.3, k=7, room=room)
+
+
+def test_ties_go_to_the_lower_index_across_panels(cut):
+    """Sixty clones of one column, more than anybody has room for, spread over several panels."""
+    rng = np.random.default_rng(4)
+    noisy, mask = stars(rng, (50, 80)), rng.random((50, 80)) < 0.6
+    noisy[:, 10:70], mask[:, 10:70] = noisy[:, 10:11], mask[:, 10:11]
+    found = assert_same(noisy, mask, k=6, room=8 * 900)
+    assert found.items[40].tolist() == [10, 11, 12, 13, 14, 15]
+    assert found.items[12].tolist() == [10, 11, 13, 14, 15, 16]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_values_and_hardly_any_raters_tie_everywhere(cut, seed):
+    rng = np.random.default_rng(seed)
+    assert_same(rng.choice([1.0, 5.0], size=(25, 150)), rng.random((25, 150)) < 0.12, k=5, room=8 * 2_000)
+
+
+def test_constant_columns_single_raters_and_items_nobody_rated_stay_alone(cut):
+    rng = np.random.default_rng(6)
+    noisy, mask = stars(rng, (40, 60)), rng.random((40, 60)) < 0.3
+    noisy[:, 1::6] = 1 + 4 / 128 * 77  # a grid value that is no binary fraction of a sum
+    mask[:, ::6] = False
+    mask[:, 2::6] = False
+    mask[7, 2::6] = True
+    found = assert_same(noisy, mask, k=4, room=8 * 500)
+    for alone in range(3):
+        assert (found.counts[alone::6] == 0).all()
+    assert (found.counts[4::6] == 4).all()
+
+
+def test_one_user_with_two_fifths_of_all_ratings(cut):
+    rng = np.random.default_rng(5)
+    noisy, mask = stars(rng, (61, 400)), rng.random((61, 400)) < 600 / 24_000
+    mask[13] = True
+    assert 0.35 < mask[13].sum() / mask.sum() < 0.45
+    assert_same(noisy, mask, k=8, room=8 * 20_000)
+
+
+def test_a_table_of_constants_has_no_panels_and_no_neighbours(cut):
+    found = assert_same(np.full((9, 7), 3.7), np.ones((9, 7), bool), k=3, room=100)
+    assert not found.counts.any()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 13, 500])
+@pytest.mark.parametrize("room", [0, 8, 8 * 13, 8 * 1_000, 8 * 13_000, 1 << 40])
+def test_panels_cover_every_name_once_and_keep_to_their_room(n, room):
+    cuts = list(panels(n, room))
+    assert [p for first, last in cuts for p in range(first, last)] == list(range(n))
+    for first, last in cuts:
+        assert 8 * (last - first) * last <= room or last == first + 1
+        if last < n:
+            assert 8 * (last + 1 - first) * (last + 1) > room, "one more would have fitted"
+
+
+def test_a_hundred_thousand_items_take_some_forty_passes_with_a_gigabyte():
+    assert 36 <= len(list(panels(100_000, 10**9))) <= 44
+
+
+def test_directions_are_means_and_lengths_of_the_columns():
+    rng = np.random.default_rng(7)
+    noisy, mask = stars(rng, (30, 20)), rng.random((30, 20)) < 0.5
+    private = make_private(noisy, mask)
+    found = directions(MemoryTable(private.mask, {NOISY: private.values}), NOISY, private.scale)
+    dense = np.where(mask, noisy, np.nan)
+    np.testing.assert_allclose(found.centre, np.nanmean(dense, axis=0), rtol=1e-14)
+    np.testing.assert_allclose(found.length, np.sqrt(np.nansum((dense - found.centre) ** 2, axis=0)), rtol=1e-14)
+    assert (np.diff(mask.sum(axis=0)[found.order]) <= 0).all()
+
+
+def test_no_room_for_neighbours_is_refused_as_in_memory():
+    private = make_private(np.ones((3, 3)), np.ones((3, 3), bool))
+    with pytest.raises(ParameterError, match="at least one neighbour"):
+        table_neighbours(MemoryTable(private.mask, {NOISY: private.values}), NOISY, private.scale, k=0)
+
+
+def test_a_table_is_blended_as_in_memory(cut):
+    rng = np.random.default_rng(8)
+    private = make_private(stars(rng, (60, 30)), rng.random((60, 30)) < 0.4)
+    similar = item_neighbours(private, k=5)
+    table = MemoryTable(private.mask, {NOISY: private.values})
+    blend_table(table, NOISY, similar, private.scale, beta=0.4, blended="smoothed")
+    expected = blend_with_neighbours(private, similar, beta=0.4)
+    np.testing.assert_array_equal(table["smoothed"], expected.values)
+    with pytest.raises(ParameterError, match="beta is the share"):
+        blend_table(table, NOISY, similar, private.scale, beta=1.1, blended="smoothed")
