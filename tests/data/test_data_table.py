@@ -168,6 +168,6 @@ def test_packed_sorting_equals_a_stable_sort(cells):
     given_cells = np.array(cells, dtype=np.int64)
     expected = np.argsort(given_cells, kind="stable")
     for n_cells in (31, 2**62):  # the second leaves no room to pack
-        order, ordered = _canonical(given_cells, n_cells)
+        order, ordered = _canonical(given_cells.copy(), n_cells)
         np.testing.assert_array_equal(order, expected)
         np.testing.assert_array_equal(ordered, given_cells[expected])

@@ -49,14 +49,15 @@ def assemble(columns: RatingColumns, *, scale: Scale, duplicates: str) -> tuple[
         raise DataError(
             f"{source.name}: there are no ratings. Give at least one row with a user, an item and a rating."
         )
-    users, user_ids = code_ids(columns.users, "user", source)
+    cells, user_ids = code_ids(columns.users, "user", source)
     items, item_ids = code_ids(columns.items, "item", source)
+    cells *= len(item_ids)
+    cells += items
+    del items  # columns of tens of millions of rows: each is let go as soon as it is used
     levels = code_ratings(columns.ratings, scale, source)
     times = None if columns.timestamps is None else read_times(columns.timestamps, source)
     refuse_trivial(len(user_ids), len(item_ids), source)
-    users *= len(item_ids)
-    users += items
-    order, cells = _canonical(users, len(user_ids) * len(item_ids))
+    order, cells = _canonical(cells, len(user_ids) * len(item_ids))
     kept = _without_duplicates(order, cells, duplicates, _Pairs(columns, source))
     order, cells = order[kept], cells[kept]
     mask = mask_of_cells(cells, user_ids, item_ids, None if times is None else times[order])
@@ -65,23 +66,25 @@ def assemble(columns: RatingColumns, *, scale: Scale, duplicates: str) -> tuple[
 
 def mask_of_cells(cells: Rows, user_ids: pa.Array, item_ids: pa.Array, timestamps: Rows | None = None) -> Mask:
     """The mask of strictly ascending cells `u * n + j`; users and items without a rating stay in the vocabulary."""
-    users, items = np.divmod(cells, len(item_ids))
-    indptr = np.searchsorted(users, np.arange(len(user_ids) + 1)).astype(np.int64)
-    return Mask(user_ids, item_ids, indptr, items.astype(np.int32), timestamps)
+    n = len(item_ids)
+    indptr = np.searchsorted(cells, n * np.arange(len(user_ids) + 1)).astype(np.int64)
+    return Mask(user_ids, item_ids, indptr, (cells % n).astype(np.int32), timestamps)
 
 
 def _canonical(cells: Rows, n_cells: int) -> tuple[Rows, Rows]:
-    """Rows sorted by cell, earlier rows first within a cell, and their cells."""
+    """Rows sorted by cell, earlier rows first within a cell, and their cells; `cells` itself may be sorted."""
     if bool((cells[1:] > cells[:-1]).all()):
         return np.arange(len(cells)), cells
     bits = len(cells).bit_length()
     if n_cells.bit_length() + bits > 63:
         order = np.argsort(cells, kind="stable")
         return order, cells[order]
-    packed = cells << bits
-    packed |= np.arange(len(cells))
-    packed.sort()
-    return packed & ((1 << bits) - 1), packed >> bits
+    cells <<= bits
+    cells |= np.arange(len(cells))
+    cells.sort()
+    order = cells & ((1 << bits) - 1)
+    cells >>= bits
+    return order, cells
 
 
 @dataclass(frozen=True, eq=False)
