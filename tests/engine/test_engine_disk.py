@@ -99,6 +99,24 @@ def test_a_whole_block_of_users_without_ratings_is_ordinary(tmp_path):
     assert np.isfinite(released(DPSR(1.0).contents(raw))).all()
 
 
+def test_a_million_items_are_ordinary(tmp_path):
+    """A catalogue far wider than what was rated, in memory and in blocks on disk."""
+    rng, n = np.random.default_rng(3), 1_000_000
+    cells = np.sort(np.concatenate([u * n + rng.choice(n, 40, replace=False) for u in range(50)]))
+    ratings = Ratings(
+        mask=mask_of_cells(cells, pa.array(range(50)), pa.array(range(n))),
+        levels=rng.integers(0, 5, len(cells)).astype(np.uint16),
+        scale=Scale(1, 5),
+    )
+    expected = DPSR(1.0, random_state=0).fit(ratings)
+    found = DPSR(1.0, random_state=0).contents(on_disk(ratings, tmp_path))
+    np.testing.assert_allclose(released(found), expected.release_.ratings, atol=1e-9)
+    unrated = np.flatnonzero(ratings.mask.item_counts == 0)[:3]
+    said = found.model.predict(np.zeros(3, dtype=np.int64), unrated)
+    assert np.isfinite(said).all()
+    assert ((said >= 1) & (said <= 5)).all()
+
+
 def test_columns_are_kept_hidden_and_dropped(tmp_path):
     raw = on_disk(realistic(1, n_users=40, n_items=30, n_ratings=600), tmp_path, size=90)
     public = raw.public

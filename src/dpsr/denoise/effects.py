@@ -218,6 +218,9 @@ def _outer_gram(left: Floats, right: Floats, precision: Floats) -> Floats:
     """sum_g precision_g (left_g x right_g)(left_g x right_g)', x the Kronecker product, without forming the rows."""
     (at_l, n_l), (at_r, n_r) = _pairs(left.shape[1]), _pairs(right.shape[1])
     packed = np.zeros((n_l, n_r))
+    some = right.any(axis=1) & left.any(axis=1)  # those nobody rated, or who rated nothing, add nothing
+    if not some.all():
+        left, right, precision = left[some], right[some], precision[some]
     for first in range(0, len(left), _PIECE):
         piece = slice(first, first + _PIECE)
         packed += (_squares(left[piece]) * precision[piece]) @ _squares(right[piece]).T

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from dpsr.engine import Table
 from dpsr.engine.products import Incidence
-from dpsr.linalg.gram import leading_right
+from dpsr.linalg.gram import Gram, leading_right
 from dpsr.types import Affinity
 
 Floats = npt.NDArray[np.float64]
@@ -48,12 +48,28 @@ def mask_embeddings(table: Table, rank: int) -> Embeddings:
     census, mask = table.census, Incidence(table)
     rank = max(0, min(rank, min(census.shape) - 2))
     left, right = degree_scales(census.user_counts), degree_scales(census.item_counts)
-    s, V = leading_right(partial(mask.gram, left, right), census.n_items, rank + 1, tol=_TOLERANCE, products=_PRODUCTS)
+    s, V = _leading_items(partial(mask.gram, left, right), census.item_counts > 0, rank + 1)
     _, met = mask.both(np.empty((census.n_users, 0)), right[:, None] * V)
     US = left[:, None] * met
     U = US / np.where(s > 1e-7 * s[0], s, np.inf)
     affinity = Affinity(users=US / left[:, None], items=V / right[:, None])
     return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], affinity)
+
+
+def _leading_items(gram: Gram, rated: npt.NDArray[np.bool_], rank: int) -> tuple[Floats, Floats]:
+    """Singular values and item vectors; an item nobody rated has no part in them and is left out of the work."""
+
+    def among_rated(X: Floats) -> Floats:
+        return gram(_everywhere(rated, X))[rated]
+
+    s, V = leading_right(among_rated, int(rated.sum()), rank, tol=_TOLERANCE, products=_PRODUCTS)
+    return s, _everywhere(rated, V)
+
+
+def _everywhere(rated: npt.NDArray[np.bool_], X: Floats) -> Floats:
+    full = np.zeros((len(rated), X.shape[1]))
+    full[rated] = X
+    return full
 
 
 def degree_scales(counts: npt.NDArray[np.int64]) -> Floats:
