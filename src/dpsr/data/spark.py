@@ -17,11 +17,12 @@ import pyarrow as pa
 from dpsr.data.assemble import refuse_trivial
 from dpsr.data.identifiers import code_ids, integers_if_canonical
 from dpsr.data.quoting import shown
-from dpsr.data.spark_pack import TYPES, blocks_of, repeats_of, unnumbered
+from dpsr.data.spark_pack import TYPES, Packed, blocks_of, packed_facts, unnumbered
 from dpsr.data.spark_session import without_remarks
 from dpsr.engine.block import BLOCK_RATINGS, Array, Ints, block_edges
 from dpsr.engine.raw import RawTable
 from dpsr.engine.spark import SparkTable, gave_up, in_our_words
+from dpsr.engine.spark_task import changed
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import DataError
 from dpsr.types import Census, Scale
@@ -70,10 +71,11 @@ def spark_table(
         blocks = blocks_of(coded, scale, origin.name, n_blocks=len(edges) - 1, partitions=wanted)
         dtypes = {name: kind for name, kind in TYPES.items() if name != TIMESTAMP or timestamp}
         table = SparkTable(session, blocks, census, dtypes, block_ratings=block_ratings)
-        repeats = repeats_of(blocks)
-    if repeats:
-        table.close()
-        raise _repeated(repeats, census, origin.name)
+        try:
+            _check(packed_facts(blocks), census, edges, origin.name)
+        except BaseException:
+            table.close()
+            raise
     return RawTable(table, scale)
 
 
@@ -125,12 +127,21 @@ def _without_decimals(ids: pa.Array) -> pa.Array:
         return ids.cast(pa.string())
 
 
-def _repeated(repeats: list[tuple[int, int, int, int]], census: Census, name: str) -> DataError:
-    """The error for pairs that are rated more than once."""
-    pairs, ratings = sum(one[0] for one in repeats), sum(one[1] for one in repeats)
-    user, item = census.user_ids[repeats[0][2]].as_py(), census.item_ids[repeats[0][3]].as_py()
+def _check(blocks: list[tuple[int, Packed]], census: Census, edges: Ints, name: str) -> None:
+    """Refuse pairs that are rated more than once, and rows that were others when they were counted."""
+    expected = np.add.reduceat(census.user_counts, edges[:-1]).tolist()
+    if [facts.ratings for _, facts in blocks] != expected or census.item_counts.sum() != sum(expected):
+        raise changed()
+    repeated = [facts for _, facts in blocks if facts.pairs]
+    if repeated:
+        raise _repeated(repeated, census, name)
+
+
+def _repeated(blocks: list[Packed], census: Census, name: str) -> DataError:
+    pairs, surplus = sum(one.pairs for one in blocks), sum(one.surplus for one in blocks)
+    user, item = census.user_ids[blocks[0].user].as_py(), census.item_ids[blocks[0].item].as_py()
     return DataError(
-        f"{name}: pairs of user and item rated more than once: {pairs:,}, with {ratings:,} ratings too many; the first "
+        f"{name}: pairs of user and item rated more than once: {pairs:,}, with {surplus:,} ratings too many; the first "
         f"is user {shown(user)} and item {shown(item)}. Spark knows no first and last of them. Keep one rating of each "
         'pair beforehand (dropDuplicates(["user", "item"])), or use --engine disk with --duplicates first or last.'
     )

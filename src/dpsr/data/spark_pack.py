@@ -1,16 +1,15 @@
 """Coded ratings on Spark, packed into blocks: sorted, put on the scale, in the order of the blocks.
 
-    rows (number, u, j, rating[, timestamp])  ->  (number, {items, level[, timestamp]}, repeats)
+    rows (number, u, j, rating[, timestamp])  ->  (number, {items, level[, timestamp]}, Packed)
 
-A block is packed by one task, from rows in any order; what comes out depends on the set of ratings alone. `repeats`
-says how many of its pairs are rated more than once, by how many ratings, and which is the first: they are counted here
-and refused by the driver.
+A block is packed by one task, from rows in any order; what comes out depends on the set of ratings alone. Pairs that
+are rated more than once are counted here and refused by the driver.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +23,15 @@ from dpsr.types import Scale
 
 TYPES = {ITEMS: "int32", LEVEL: "uint16", TIMESTAMP: "int64"}
 
-_PAIRS, _SURPLUS, _USER, _ITEM = _REPEATS = ("pairs", "surplus", "user", "item")
+
+class Packed(NamedTuple):
+    """How many ratings a block has, how many pairs occur more than once, by how many ratings, and the first of them."""
+
+    ratings: int
+    pairs: int
+    surplus: int
+    user: int
+    item: int
 
 
 def unnumbered(name: str) -> Source:
@@ -36,29 +43,28 @@ def blocks_of(coded: Any, scale: Scale, name: str, *, n_blocks: int, partitions:
     """The RDD of blocks, consecutive ones in a partition."""
     timed = TIMESTAMP in coded.columns
     columns = [name for name in TYPES if timed or name != TIMESTAMP]
-    schema = ", ".join(["number int", *(f"{one} int" for one in _REPEATS), *(f"{one} binary" for one in columns)])
+    schema = ", ".join(["number int", *(f"{one} int" for one in Packed._fields), *(f"{one} binary" for one in columns)])
     packed = coded.groupBy("number").applyInArrow(_packer(scale, name, timed=timed), schema)
     size = min(partitions, n_blocks)
     placed = packed.rdd.map(_element(columns)).partitionBy(size, lambda number: number * size // n_blocks)
     return placed.mapPartitions(_in_order, preservesPartitioning=True)
 
 
-def repeats_of(blocks: Any) -> list[tuple[int, int, int, int]]:
-    """What the blocks say about repeated pairs, those that have any; makes the blocks."""
-    found = blocks.map(lambda block: block[2]).collect()
-    return [one for one in found if one[0]]
+def packed_facts(blocks: Any) -> list[tuple[int, Packed]]:
+    """What was packed into every block; makes the blocks."""
+    return sorted(blocks.map(lambda block: (block[0], Packed(*block[2]))).collect())
 
 
 def _element(columns: list[str]) -> Callable[[Any], tuple[int, tuple[dict[str, bytes], tuple[int, ...]]]]:
     def element(row: Any) -> tuple[int, tuple[dict[str, bytes], tuple[int, ...]]]:
-        return row["number"], ({name: bytes(row[name]) for name in columns}, tuple(row[name] for name in _REPEATS))
+        return row["number"], ({name: bytes(row[name]) for name in columns}, tuple(row[one] for one in Packed._fields))
 
     return element
 
 
 def _in_order(placed: Iterable[tuple[int, tuple[Any, Any]]]) -> Iterator[tuple[int, Any, Any]]:
-    for number, (columns, repeats) in sorted(placed, key=lambda one: one[0]):
-        yield number, columns, repeats
+    for number, (columns, facts) in sorted(placed, key=lambda one: one[0]):
+        yield number, columns, facts
 
 
 def _packer(scale: Scale, name: str, *, timed: bool) -> Callable[[pa.Table], pa.Table]:
@@ -70,15 +76,15 @@ def _packer(scale: Scale, name: str, *, timed: bool) -> Callable[[pa.Table], pa.
             columns[TIMESTAMP] = read_times(rows[TIMESTAMP], source)[order]
         packed = {one: [column.astype(TYPES[one]).tobytes()] for one, column in columns.items()}
         number = pa.array([rows["number"][0].as_py()], type=pa.int32())
-        counted = {key: pa.array([n], type=pa.int32()) for key, n in _repeats(u[order], j[order]).items()}
+        counted = {one: pa.array([n], pa.int32()) for one, n in _facts(u[order], j[order])._asdict().items()}
         return pa.table({"number": number, **counted, **{one: pa.array(packed[one], pa.binary()) for one in packed}})
 
     return pack
 
 
-def _repeats(u: Any, j: Any) -> dict[str, int]:
-    """Pairs that occur more than once among sorted ones, ratings beyond the first, and the first such pair."""
+def _facts(u: Any, j: Any) -> Packed:
+    """Of pairs that are sorted."""
     again = (u[1:] == u[:-1]) & (j[1:] == j[:-1])
     first = int(np.argmax(again)) if again.any() else 0
-    pairs = int(np.count_nonzero(again & ~np.r_[False, again[:-1]])) if len(again) else 0
-    return {_PAIRS: pairs, _SURPLUS: int(again.sum()), _USER: int(u[first]), _ITEM: int(j[first])}
+    begins = again & ~np.r_[False, again][: len(again)]
+    return Packed(len(u), int(begins.sum()), int(again.sum()), int(u[first]), int(j[first]))

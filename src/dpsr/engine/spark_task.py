@@ -53,11 +53,16 @@ class Loader:
     def _read(self, column: bytes, name: str, n: int) -> Array:
         found: Array = np.frombuffer(column, dtype=self.kinds[name])
         if len(found) != n:  # kernels do not look where a block ends
-            raise DataError(
-                "the ratings changed while Spark was reading them. Nothing was released. Save them where they stay as "
-                "they are (a DataFrame that samples or limits rows is computed anew each time), and run again."
-            )
+            raise changed()
         return found
+
+
+def changed() -> DataError:
+    """The error for ratings that are not those that were counted."""
+    return DataError(
+        "the ratings changed while Spark was reading them. Nothing was released. Save them where they stay as they are "
+        "(a DataFrame that chooses rows at random is computed anew each time), and run again."
+    )
 
 
 @dataclass(eq=False)
