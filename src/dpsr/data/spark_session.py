@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from dpsr.data.quoting import printable
 from dpsr.errors import DataError
 
 _OWN = {
@@ -69,7 +70,7 @@ def start_session(cores: str = "*") -> Any:
             session = builder.getOrCreate()
         except Exception as error:  # whatever the launcher raises, the reason is what Java said
             raise DataError(
-                f"Spark did not start: {_last_line(said)}. Spark 4 needs Java 17 or newer. {_fix()}"
+                f"Spark did not start: {_complaint(said)}. Spark 4 needs Java 17 or newer. {_fix()}"
             ) from error
     session.sparkContext.setLogLevel("OFF")  # what went wrong is said in our words, once
     return session
@@ -108,7 +109,9 @@ def _aside() -> Iterator[IO[bytes]]:
             os.close(terminal)
 
 
-def _last_line(said: IO[bytes]) -> str:
+def _complaint(said: IO[bytes]) -> str:
+    """The first line that speaks of an error; what follows is the launcher's own trouble with it."""
     said.seek(0)
     lines = [line.strip() for line in said.read().decode(errors="replace").splitlines() if line.strip()]
-    return (lines or ["Java said nothing"])[-1][:200].rstrip(".")
+    errors = [line for line in lines if "error" in line.lower()]
+    return printable((errors or lines or ["Java said nothing"])[0], 200).rstrip(".")
