@@ -1,8 +1,8 @@
 """Ratings on Spark: from a DataFrame of user, item, rating to a table of blocks.
 
-Vocabularies and counts come to the driver, codes go back by a join, and every block is packed by one task: sorted, put
-on the scale, its repeated pairs counted. Ids, ratings and times are read by the same code as in memory. A raw value
-never comes to the driver, but for one in a message that refuses it.
+Vocabularies and counts come to the driver, codes go back with the function that packs the blocks (`spark_pack.py`).
+Ids, ratings and times are read by the same code as in memory. A raw value never comes to the driver, but for one in a
+message that refuses it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,15 @@ import pyarrow as pa
 from dpsr.data.assemble import refuse_trivial
 from dpsr.data.identifiers import code_ids, integers_if_canonical
 from dpsr.data.quoting import shown
-from dpsr.data.spark_pack import TYPES, Packed, blocks_of, packed_facts, unnumbered
+from dpsr.data.spark_pack import TYPES, Coding, Packed, blocks_of, packed_facts, unnumbered
 from dpsr.data.spark_session import without_remarks
-from dpsr.engine.block import BLOCK_RATINGS, Array, Ints, block_edges
+from dpsr.engine.block import BLOCK_RATINGS, Ints, block_edges
 from dpsr.engine.raw import RawTable
 from dpsr.engine.spark import SparkTable, gave_up, in_our_words
 from dpsr.engine.spark_task import changed
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import DataError
 from dpsr.types import Census, Scale
-
-_SMALL = 1 << 26
-"""Bytes of a vocabulary that every executor may hold whole."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +62,10 @@ def spark_table(
         refuse_trivial(len(users.ids), len(items.ids), unnumbered(origin.name))
         census = Census(users.ids, items.ids, users.counts, items.counts, timestamp is not None)
         edges = block_edges(census.user_counts, block_ratings)
-        number = np.repeat(np.arange(len(edges) - 1), np.diff(edges)).astype(np.int32)
-        coded = plain.join(users.sent(session, "u", number=number), "user").join(items.sent(session, "j"), "item")
+        number = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+        coding = Coding(users.spelt, items.spelt, number, scale, origin.name, census.timed)
         wanted = partitions or session.sparkContext.defaultParallelism
-        blocks = blocks_of(coded, scale, origin.name, n_blocks=len(edges) - 1, partitions=wanted)
+        blocks = blocks_of(plain, coding, n_blocks=len(edges) - 1, partitions=wanted)
         dtypes = {name: kind for name, kind in TYPES.items() if name != TIMESTAMP or timestamp}
         table = SparkTable(session, blocks, census, dtypes, block_ratings=block_ratings)
         try:
@@ -81,13 +78,11 @@ def spark_table(
 
 @dataclass(frozen=True, eq=False)
 class _Vocabulary:
-    """The ids of a role, ascending, how many ratings each has, and the codes of all spellings in the frame."""
+    """The ids of a role, ascending, how many ratings each has, and all spellings in the frame with their codes."""
 
-    role: str
     ids: pa.Array
     counts: Ints
-    spellings: pa.ChunkedArray
-    codes: Ints
+    spelt: tuple[pa.Array, Ints]
 
     @classmethod
     def of(cls, frame: Any, role: str, origin: Origin) -> _Vocabulary:
@@ -101,16 +96,7 @@ class _Vocabulary:
         codes, ids = code_ids(pa.chunked_array([typed]), role, unnumbered(origin.name))
         counts = np.zeros(len(ids), dtype=np.int64)
         np.add.at(counts, codes, found["count"].to_numpy())
-        return cls(role, ids, counts, found[role], codes)
-
-    def sent(self, session: Any, code: str, **by_code: Array) -> Any:
-        """Spellings and their codes as a DataFrame, with what else is known by code."""
-        from pyspark.sql.functions import broadcast
-
-        more = {name: pa.array(values[self.codes]) for name, values in by_code.items()}
-        table = pa.table({self.role: self.spellings, code: self.codes.astype(np.int32), **more})
-        frame = session.createDataFrame(table)
-        return broadcast(frame) if table.nbytes <= _SMALL else frame
+        return cls(ids, counts, (spelt, codes))
 
 
 def _quoted(name: str) -> str:

@@ -1,27 +1,39 @@
-"""Coded ratings on Spark, packed into blocks: sorted, put on the scale, in the order of the blocks.
+"""Ratings on Spark, coded and packed into blocks: sorted, put on the scale, in the order of the blocks.
 
-    rows (number, u, j, rating[, timestamp])  ->  (number, {items, level[, timestamp]}, Packed)
+    rows (user, item, rating[, timestamp])  ->  pieces (number, u, items, level[, timestamp])     where the rows are
+    pieces of one block                     ->  (number, {items, level[, timestamp]}, Packed)     where it is to stay
 
-A block is packed by one task, from rows in any order; what comes out depends on the set of ratings alone. Pairs that
-are rated more than once are counted here and refused by the driver.
+Rows become pieces of blocks before they travel: some millions of rows are a few arrays by then. What comes out depends
+on the set of ratings alone. Pairs that are rated more than once are counted here and refused by the driver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dpsr.data.numbers import code_ratings, read_times
 from dpsr.data.quoting import Source
+from dpsr.engine.block import Array
 from dpsr.engine.raw import LEVEL
 from dpsr.engine.spark import ITEMS
+from dpsr.engine.spark_task import Columns, changed
 from dpsr.engine.table import TIMESTAMP
 from dpsr.types import Scale
 
 TYPES = {ITEMS: "int32", LEVEL: "uint16", TIMESTAMP: "int64"}
+
+_USER = "u"
+_KINDS = {_USER: "int32", **TYPES}
+_ROWS = 1 << 21
+"""Rows that a task holds before it makes pieces of them."""
+
+Piece: TypeAlias = tuple[int, Columns]
 
 
 class Packed(NamedTuple):
@@ -34,57 +46,105 @@ class Packed(NamedTuple):
     item: int
 
 
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """How rows become pieces: the code of every spelling of an id, the block of every user's code, the scale."""
+
+    users: tuple[pa.Array, Array]
+    items: tuple[pa.Array, Array]
+    numbers: Array
+    scale: Scale
+    name: str
+    timed: bool
+
+    @property
+    def columns(self) -> list[str]:
+        return [name for name in _KINDS if self.timed or name != TIMESTAMP]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the pieces."""
+        return pa.schema([("number", pa.int32()), *((name, pa.binary()) for name in self.columns)])
+
+    def pieces(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of a task, some millions at a time."""
+        held: list[pa.RecordBatch] = []
+        for batch in batches:
+            held.append(batch)
+            if sum(map(len, held)) >= _ROWS:
+                yield self._cut(pa.Table.from_batches(held))
+                held = []
+        if held:
+            yield self._cut(pa.Table.from_batches(held))
+
+    def _cut(self, rows: pa.Table) -> pa.RecordBatch:
+        """Rows by block, in the order in which they came."""
+        source = unnumbered(self.name)
+        made = {_USER: _codes(rows["user"], *self.users), ITEMS: _codes(rows["item"], *self.items)}
+        made[LEVEL] = code_ratings(rows["rating"], self.scale, source)
+        if self.timed:
+            made[TIMESTAMP] = read_times(rows[TIMESTAMP], source)
+        block = self.numbers[made[_USER]]
+        order = np.argsort(block, kind="stable")
+        numbers, starts = np.unique(block[order], return_index=True)
+        ends = [*starts[1:], len(order)]
+        packed: dict[str, Any] = {"number": numbers.astype(np.int32)}
+        for name, column in made.items():
+            ordered = column[order].astype(_KINDS[name])
+            packed[name] = [ordered[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
+        return pa.RecordBatch.from_pydict(packed, schema=self.schema)
+
+
 def unnumbered(name: str) -> Source:
     """Where a rating stands, on Spark: rows have no numbers there."""
     return Source(name, lambda row: "one of its rows")
 
 
-def blocks_of(coded: Any, scale: Scale, name: str, *, n_blocks: int, partitions: int) -> Any:
+def _codes(ids: pa.ChunkedArray, spellings: pa.Array, codes: Array) -> Array:
+    """The codes of ids whose spellings were all seen when they were counted."""
+    if pa.types.is_floating(ids.type):
+        ids = pc.add(ids, pa.scalar(0.0, ids.type))  # minus zero is zero
+    places = pc.index_in(ids, value_set=spellings)
+    if places.null_count:
+        raise changed()
+    found: Array = codes[places.to_numpy()]
+    return found
+
+
+def blocks_of(frame: Any, coding: Coding, *, n_blocks: int, partitions: int) -> Any:
     """The RDD of blocks, consecutive ones in a partition."""
-    timed = TIMESTAMP in coded.columns
-    columns = [name for name in TYPES if timed or name != TIMESTAMP]
-    schema = ", ".join(["number int", *(f"{one} int" for one in Packed._fields), *(f"{one} binary" for one in columns)])
-    packed = coded.groupBy("number").applyInArrow(_packer(scale, name, timed=timed), schema)
-    size = min(partitions, n_blocks)
-    placed = packed.rdd.map(_element(columns)).partitionBy(size, lambda number: number * size // n_blocks)
-    return placed.mapPartitions(_in_order, preservesPartitioning=True)
+    columns, size = coding.columns, min(partitions, n_blocks)
+    schema = ", ".join(["number int", *(f"{name} binary" for name in columns)])
+
+    def piece(row: Any) -> Piece:
+        return row["number"], {name: bytes(row[name]) for name in columns}
+
+    pieces = frame.mapInArrow(coding.pieces, schema).rdd.map(piece)
+    placed = pieces.partitionBy(size, lambda number: number * size // n_blocks)
+    return placed.mapPartitions(merged, preservesPartitioning=True)
 
 
-def packed_facts(blocks: Any) -> list[tuple[int, Packed]]:
-    """What was packed into every block; makes the blocks."""
-    return sorted(blocks.map(lambda block: (block[0], Packed(*block[2]))).collect())
+def merged(pieces: Iterable[Piece]) -> Iterator[tuple[int, Columns, Packed]]:
+    """The blocks of a partition, each from all its pieces."""
+    found: dict[int, list[Columns]] = {}
+    for number, columns in pieces:
+        found.setdefault(number, []).append(columns)
+    for number in sorted(found):
+        parts = found.pop(number)
+        whole = {name: np.frombuffer(b"".join(part[name] for part in parts), _KINDS[name]) for name in parts[0]}
+        order = np.lexsort((whole[ITEMS], whole[_USER]))
+        facts = packed(whole.pop(_USER)[order], whole[ITEMS][order])
+        yield number, {name: column[order].tobytes() for name, column in whole.items()}, facts
 
 
-def _element(columns: list[str]) -> Callable[[Any], tuple[int, tuple[dict[str, bytes], tuple[int, ...]]]]:
-    def element(row: Any) -> tuple[int, tuple[dict[str, bytes], tuple[int, ...]]]:
-        return row["number"], ({name: bytes(row[name]) for name in columns}, tuple(row[one] for one in Packed._fields))
-
-    return element
-
-
-def _in_order(placed: Iterable[tuple[int, tuple[Any, Any]]]) -> Iterator[tuple[int, Any, Any]]:
-    for number, (columns, facts) in sorted(placed, key=lambda one: one[0]):
-        yield number, columns, facts
-
-
-def _packer(scale: Scale, name: str, *, timed: bool) -> Callable[[pa.Table], pa.Table]:
-    def pack(rows: pa.Table) -> pa.Table:
-        u, j, source = rows["u"].to_numpy(), rows["j"].to_numpy(), unnumbered(name)
-        order = np.lexsort((j, u))
-        columns = {ITEMS: j[order], LEVEL: code_ratings(rows["rating"], scale, source)[order]}
-        if timed:
-            columns[TIMESTAMP] = read_times(rows[TIMESTAMP], source)[order]
-        packed = {one: [column.astype(TYPES[one]).tobytes()] for one, column in columns.items()}
-        number = pa.array([rows["number"][0].as_py()], type=pa.int32())
-        counted = {one: pa.array([n], pa.int32()) for one, n in _facts(u[order], j[order])._asdict().items()}
-        return pa.table({"number": number, **counted, **{one: pa.array(packed[one], pa.binary()) for one in packed}})
-
-    return pack
-
-
-def _facts(u: Any, j: Any) -> Packed:
-    """Of pairs that are sorted."""
+def packed(u: Array, j: Array) -> Packed:
+    """Facts about pairs that are sorted."""
     again = (u[1:] == u[:-1]) & (j[1:] == j[:-1])
     first = int(np.argmax(again)) if again.any() else 0
     begins = again & ~np.r_[False, again][: len(again)]
     return Packed(len(u), int(begins.sum()), int(again.sum()), int(u[first]), int(j[first]))
+
+
+def packed_facts(blocks: Any) -> list[tuple[int, Packed]]:
+    """What was packed into every block; makes the blocks."""
+    return sorted(blocks.map(lambda block: (block[0], block[2])).collect())

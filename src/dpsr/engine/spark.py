@@ -198,7 +198,8 @@ def in_our_words(refuse: Callable[[str], DataError] = gave_up) -> Iterator[None]
 
 
 def _reason(message: str) -> str:
-    """The line of Spark's message that says most."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    causes = [line for line in lines if line.startswith("Caused by:") or re.match(r"[\w.]*(Error|Exception): ", line)]
-    return (causes or lines or ["no reason was given"])[-1][:200].rstrip(".")
+    """What Spark says about itself, or the kind of error a task met; a task's own words might quote a rating."""
+    found = re.findall(r"([\w.]*(?:Error|Exception))(?:: (.*))?", message)
+    own = [words for kind, words in found if kind.startswith("org.apache.spark") and words]
+    others = [kind for kind, _ in found if not kind.startswith(("org.apache.spark", "py4j", "java"))]
+    return (others or own or ["no reason was given"])[-1][:200].rstrip(".")
