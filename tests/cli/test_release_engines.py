@@ -103,10 +103,19 @@ needs_java = pytest.mark.skipif(
 )
 
 
-def on_spark(csv, tmp_path, *more):
+def on_spark(csv, tmp_path, *more, **environment):
     arguments = [*options(str(tmp_path / "r"), epsilon="1"), "--engine", "spark", *map(str, more)]
     command = [sys.executable, "-m", "dpsr", "release", str(csv), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "200"})
+    env = {**os.environ, "COLUMNS": "200", **environment}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+
+
+def check_refused_on_spark(run, tmp_path, words, left=("ratings.csv",)):
+    """One line after the name of the stage, and nothing else, not even from Java."""
+    assert run.returncode == 2
+    assert [line for line in run.stderr.splitlines() if not line.endswith("...")] == run.stderr.splitlines()[-1:]
+    assert words in run.stderr
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(left)
 
 
 @needs_java
@@ -116,6 +125,7 @@ def test_a_release_on_spark_verifies(dpsr, csv, tmp_path, method):
     assert run.returncode == 0, run.stderr
     assert dpsr("verify", tmp_path / "r").code == 0
     assert len(load_release(tmp_path / "r").ratings) == 300
+    assert [line for line in run.stderr.splitlines() if not line.endswith("...")] == [], "Spark speaks for itself"
 
 
 @needs_java
@@ -123,7 +133,31 @@ def test_a_bad_rating_on_spark_is_one_sentence_and_costs_nothing(csv, tmp_path):
     csv.write_text(csv.read_text() + "u1,i1,4\n" * 2)
     ledger = Ledger.create(str(tmp_path / "l.db"), "films", "3")
     run = on_spark(csv, tmp_path, "--ledger", tmp_path / "l.db")
-    assert run.returncode == 2
-    assert "a user rated an item twice" in run.stderr
-    assert "Traceback" not in run.stderr
+    check_refused_on_spark(run, tmp_path, "user 'u1' and item 'i1'", ("ratings.csv", "l.db"))
+    assert "ratings.csv: pairs of user and item rated more than once: 1, with " in run.stderr
     assert ledger.budget().charges == 0
+
+
+def test_spark_without_java_says_what_to_install(csv, tmp_path):
+    run = on_spark(csv, tmp_path, PATH="", JAVA_HOME="")
+    check_refused_on_spark(run, tmp_path, "Spark needs Java, and no java command was found. Install a Java 17 runtime")
+    assert "apt-get install openjdk-17-jre-headless" in run.stderr
+    assert "--engine memory or --engine disk" in run.stderr
+
+
+def test_a_java_that_does_not_start_is_quoted(csv, tmp_path):
+    pytest.importorskip("pyspark") if "CI" not in os.environ else None
+    java = tmp_path / "old" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\necho 'Error: this Java is too old' >&2\nexit 1\n")
+    java.chmod(0o755)
+    run = on_spark(csv, tmp_path, JAVA_HOME=str(java.parents[1]))
+    words = (
+        "Spark did not start: Error: this Java is too old. Spark 4 needs Java 17 or newer. Install a Java 17 runtime"
+    )
+    check_refused_on_spark(run, tmp_path, words, ("ratings.csv", "old"))
+
+
+def test_which_of_several_ratings_to_keep_is_not_for_spark(dpsr, csv, tmp_path):
+    outcome = dpsr("release", csv, *options(tmp_path / "r"), "--engine", "spark", "--duplicates", "last")
+    check_refused(outcome, tmp_path, "Spark knows no first and last of several rows. Use --engine disk")

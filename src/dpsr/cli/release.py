@@ -134,8 +134,7 @@ def gathered(
     from dpsr.types import Scale
 
     options: dict[str, Any] = {**reading.columns, "delimiter": reading.delimiter}
-    if engine is Engine.disk:
-        options["duplicates"] = reading.duplicates.value
+    options["duplicates"] = reading.duplicates.value
     scale, path = Scale.parse(reading.scale, snap=reading.snap), reading.file
     with showing_stages(), ExitStack() as stack:
         opened = large_table(

@@ -19,7 +19,7 @@ from dpsr.errors import DataError
 def refusal(path: Path, layout: Layout, reason: str) -> DataError:
     """The error to raise: wrong number of fields, not UTF-8, an endless row, or Arrow's own reason cut short."""
     try:
-        cause = _ragged(path, layout) or _not_text(path) or _endless(path)
+        cause = _ragged(path, layout) or not_text(path) or _endless(path)
     except ARROW_ERRORS as error:  # the file ends in the middle of a compressed block, or vanished
         cause, reason = None, str(error)
     return DataError(cause or unreadable(path, reason))
@@ -44,7 +44,7 @@ def _ragged(path: Path, layout: Layout) -> str | None:
     return None
 
 
-def _not_text(path: Path) -> str | None:
+def not_text(path: Path) -> str | None:
     """Bytes that are not UTF-8, decoded block by block as Python's decoder allows."""
     decoder, offset, row = codecs.getincrementaldecoder("utf-8")(), 0, 1
     for block in chain(blocks(path), [b""]):

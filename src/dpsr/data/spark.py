@@ -1,61 +1,40 @@
 """Ratings on Spark: from a DataFrame of user, item, rating to a table of blocks.
 
-Vocabularies and counts come to the driver, codes go back by a join, and every block is packed by one task: sorted,
-checked for duplicates, put on the scale. A raw value never comes to the driver.
+Vocabularies and counts come to the driver, codes go back with the function that packs the blocks (`spark_pack.py`).
+Ids, ratings and times are read by the same code as in memory. A raw value never comes to the driver, but for one in a
+message that refuses it.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from dpsr.engine.block import BLOCK_RATINGS, block_edges
-from dpsr.engine.raw import LEVEL, RawTable
-from dpsr.engine.spark import ITEMS, SparkTable
+from dpsr.data.assemble import refuse_trivial
+from dpsr.data.identifiers import code_ids, integers_if_canonical
+from dpsr.data.quoting import shown
+from dpsr.data.spark_pack import TYPES, Coding, Packed, blocks_of, packed_facts, unnumbered
+from dpsr.data.spark_session import without_remarks
+from dpsr.engine.block import BLOCK_RATINGS, Ints, block_edges
+from dpsr.engine.raw import RawTable
+from dpsr.engine.spark import SparkTable, gave_up, in_our_words
+from dpsr.engine.spark_task import changed
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import DataError
 from dpsr.types import Census, Scale
 
-_TYPES = {ITEMS: "int32", LEVEL: "uint16", TIMESTAMP: "int64"}
 
+@dataclass(frozen=True)
+class Origin:
+    """What the ratings are called, whether their ids are text that may spell integers, and why they cannot be read."""
 
-def start_session(cores: str = "*") -> Any:
-    """The session that is already there, or a local one that keeps what it spills encrypted."""
-    if shutil.which("java") is None:
-        raise DataError(
-            "Spark needs Java, and no java command was found. Install a Java 17 runtime (on Debian: apt-get install "
-            "openjdk-17-jre-headless), or use --engine memory or --engine disk."
-        )
-    try:
-        from pyspark.sql import SparkSession
-    except ModuleNotFoundError as error:
-        raise DataError("Spark is not installed. Install dpsr[spark], or use --engine memory or disk.") from error
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or the workers would run another Python, without dpsr
-    builder = SparkSession.builder.master(f"local[{cores},4]").appName("dpsr")
-    for name, value in {
-        "spark.io.encryption.enabled": "true",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": "4g",
-        "spark.driver.maxResultSize": "4g",
-        "spark.sql.shuffle.partitions": "8",
-    }.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")  # what went wrong is said in our words, once
-    return session
+    name: str = "the DataFrame"
+    text: bool = False
+    refuse: Callable[[str], DataError] = gave_up
 
 
 def spark_table(
@@ -69,82 +48,86 @@ def spark_table(
     timestamp: str | None = None,
     partitions: int | None = None,
     block_ratings: int = BLOCK_RATINGS,
+    origin: Origin | None = None,
 ) -> RawTable:
-    """A table of blocks from a DataFrame with the given columns; a pair of user and item may have one rating."""
+    """A table of blocks from a DataFrame with the given columns; a pair of user and item may have one rating.
+
+    Bad ratings are refused here, before anything is asked or paid for.
+    """
+    origin = origin or Origin()
     columns = {"user": user, "item": item, "rating": rating, **({TIMESTAMP: timestamp} if timestamp else {})}
-    plain = frame.select(*(frame[name].alias(role) for role, name in columns.items()))
-    census = _census(plain, timed=timestamp is not None)
-    edges = block_edges(census.user_counts, block_ratings)
-    numbers = np.repeat(np.arange(len(edges) - 1), np.diff(edges)).astype(np.int32)
-    users = pa.table({"user": census.user_ids, "u": np.arange(census.n_users, dtype=np.int32), "number": numbers})
-    items = pa.table({"item": census.item_ids, "j": np.arange(census.n_items, dtype=np.int32)})
-    coded = plain.join(session.createDataFrame(users), "user").join(session.createDataFrame(items), "item")
-    kept = ["number", "u", "j", "rating", *([TIMESTAMP] if timestamp else [])]
-    dtypes = {name: kind for name, kind in _TYPES.items() if name != TIMESTAMP or timestamp}
-    schema = "number int, " + ", ".join(f"{name} binary" for name in dtypes)
-    packed = coded.select(*kept).groupBy("number").applyInArrow(_packer(scale, bool(timestamp)), schema)
-    wanted = partitions or session.sparkContext.defaultParallelism
-    blocks = packed.repartitionByRange(max(1, min(wanted, len(edges) - 1)), "number").sortWithinPartitions("number")
-    table = SparkTable(session, blocks, census, dtypes, block_ratings=block_ratings)
-    with _in_our_words():
-        table.gather()  # now, so that bad ratings are refused before anything is asked or paid for
+    with in_our_words(origin.refuse), without_remarks():
+        plain = frame.select(*(frame[_quoted(name)].alias(role) for role, name in columns.items()))
+        users, items = (_Vocabulary.of(plain, role, origin) for role in ("user", "item"))
+        refuse_trivial(len(users.ids), len(items.ids), unnumbered(origin.name))
+        census = Census(users.ids, items.ids, users.counts, items.counts, timestamp is not None)
+        edges = block_edges(census.user_counts, block_ratings)
+        number = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+        coding = Coding(users.spelt, items.spelt, number, scale, origin.name, census.timed)
+        wanted = partitions or session.sparkContext.defaultParallelism
+        blocks = blocks_of(plain, coding, n_blocks=len(edges) - 1, partitions=wanted)
+        dtypes = {name: kind for name, kind in TYPES.items() if name != TIMESTAMP or timestamp}
+        table = SparkTable(session, blocks, census, dtypes, block_ratings=block_ratings)
+        try:
+            _check(packed_facts(blocks), census, edges, origin.name)
+        except BaseException:
+            table.close()
+            raise
     return RawTable(table, scale)
 
 
-@contextmanager
-def _in_our_words() -> Iterator[None]:
-    """What a task refused, as the driver's own error: Spark wraps it into the worker's traceback."""
-    from pyspark.errors import PythonException
+@dataclass(frozen=True, eq=False)
+class _Vocabulary:
+    """The ids of a role, ascending, how many ratings each has, and all spellings in the frame with their codes."""
 
+    ids: pa.Array
+    counts: Ints
+    spelt: tuple[pa.Array, Ints]
+
+    @classmethod
+    def of(cls, frame: Any, role: str, origin: Origin) -> _Vocabulary:
+        found = frame.groupBy(role).count().toArrow()
+        if not len(found):
+            raise DataError(
+                f"{origin.name}: there are no ratings. Give at least one row with a user, an item and a rating."
+            )
+        spelt = found[role].combine_chunks()
+        typed = integers_if_canonical(spelt) if origin.text and not spelt.null_count else _without_decimals(spelt)
+        codes, ids = code_ids(pa.chunked_array([typed]), role, unnumbered(origin.name))
+        counts = np.zeros(len(ids), dtype=np.int64)
+        np.add.at(counts, codes, found["count"].to_numpy())
+        return cls(ids, counts, (spelt, codes))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _without_decimals(ids: pa.Array) -> pa.Array:
+    """Spark has no unsigned integers, and reads large ones as decimals."""
+    if not pa.types.is_decimal(ids.type) or ids.type.scale:
+        return ids
     try:
-        yield
-    except PythonException as error:
-        said = re.search(r"dpsr\.errors\.\w+: (.+)", str(error))
-        if said is None:
-            raise
-        raise DataError(said[1].strip()) from None
+        return ids.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return ids.cast(pa.string())
 
 
-def _census(frame: Any, *, timed: bool) -> Census:
-    users, items = (_counted(frame, role) for role in ("user", "item"))
-    if min(len(users[0]), len(items[0])) < 2:
-        raise DataError("at least 2 users and 2 items are needed. Check that the right columns are named.")
-    return Census(users[0], items[0], users[1], items[1], timed)
+def _check(blocks: list[tuple[int, Packed]], census: Census, edges: Ints, name: str) -> None:
+    """Refuse pairs that are rated more than once, and rows that were others when they were counted."""
+    expected = np.add.reduceat(census.user_counts, edges[:-1]).tolist()
+    if [facts.ratings for _, facts in blocks] != expected or census.item_counts.sum() != sum(expected):
+        raise changed()
+    repeated = [facts for _, facts in blocks if facts.pairs]
+    if repeated:
+        raise _repeated(repeated, census, name)
 
 
-def _counted(frame: Any, role: str) -> tuple[pa.Array, Any]:
-    """The ids of a role, ascending, and how many ratings each has."""
-    table = frame.groupBy(role).count().toArrow()
-    ids = table[role].combine_chunks()
-    if ids.null_count:
-        raise DataError(f"a {role} id is missing. Remove such rows, or fill them in.")
-    ids = ids.cast(pa.int64() if pa.types.is_integer(ids.type) else pa.string())
-    order = pc.sort_indices(ids)
-    return ids.take(order), table["count"].combine_chunks().take(order).to_numpy().astype(np.int64)
-
-
-def _numbers(column: pa.ChunkedArray) -> Any:
-    try:
-        values = column.cast(pa.float64()).to_numpy()
-    except pa.ArrowException:
-        raise DataError("a rating is not a number. Correct the column, or name another one.") from None
-    if not np.isfinite(values).all():
-        raise DataError("a rating is missing (null or NaN). Fill it in or remove the row.")
-    return values
-
-
-def _packer(scale: Scale, timed: bool) -> Any:
-    def pack(rows: pa.Table) -> pa.Table:
-        u, j = rows["u"].to_numpy(), rows["j"].to_numpy()
-        order = np.lexsort((j, u))
-        u, j = u[order], j[order]
-        if bool(((u[1:] == u[:-1]) & (j[1:] == j[:-1])).any()):
-            raise DataError("a user rated an item twice. Keep one rating of each pair before handing them over.")
-        values = _numbers(rows["rating"])[order]
-        columns = {ITEMS: j.astype(np.int32), LEVEL: scale.encode(values).astype(np.uint16)}
-        if timed:
-            columns[TIMESTAMP] = rows[TIMESTAMP].to_numpy()[order].astype(np.int64)
-        number = pa.array([rows["number"][0].as_py()], type=pa.int32())
-        return pa.table({"number": number, **{name: pa.array([one.tobytes()]) for name, one in columns.items()}})
-
-    return pack
+def _repeated(blocks: list[Packed], census: Census, name: str) -> DataError:
+    pairs, surplus = sum(one.pairs for one in blocks), sum(one.surplus for one in blocks)
+    user, item = census.user_ids[blocks[0].user].as_py(), census.item_ids[blocks[0].item].as_py()
+    return DataError(
+        f"{name}: pairs of user and item rated more than once: {pairs:,}, with {surplus:,} ratings too many; the first "
+        f"is user {shown(user)} and item {shown(item)}. Spark knows no first and last of them. Keep one rating of each "
+        'pair beforehand (dropDuplicates(["user", "item"])), or use --engine disk with --duplicates first or last.'
+    )

@@ -62,7 +62,7 @@ def parsing(path: Path, layout: Layout, types: dict[str, pa.DataType]) -> tuple[
     parse = pacsv.ParseOptions(
         delimiter=UNIT_SEPARATOR if layout.delimiter == DOUBLE_COLON else layout.delimiter,
         quote_char='"' if layout.quoted else False,
-        newlines_in_values=layout.quoted and _has_quotes(path),  # only then must Arrow look for the end of a row
+        newlines_in_values=layout.quoted and has_quotes(path),  # only then must Arrow look for the end of a row
     )
     convert = pacsv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False)
     return read, parse, convert
@@ -74,7 +74,8 @@ def _parse(path: Path, layout: Layout, types: dict[str, pa.DataType]) -> pa.Tabl
         return pacsv.read_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
 
 
-def _has_quotes(path: Path) -> bool:
+def has_quotes(path: Path) -> bool:
+    """Whether a quote stands anywhere in the file."""
     return any(b'"' in block for block in blocks(path))
 
 

@@ -1,52 +1,47 @@
-"""The engine for those who outgrow one machine: blocks are rows of a Spark DataFrame.
+"""The engine for those who outgrow one machine: blocks are elements of a Spark RDD.
 
-    number int, items binary, level binary, ...        one row a block, one binary column a column of the table
+    (number, {column: bytes})        in the order of the blocks, one partition after the other
 
-A pass is one `mapInArrow` with the same kernels inside: every task adds up the blocks of its partition, and the driver
-adds up the tasks. Columns stay with the executors. A task is a pure function of its blocks and of what the driver sent,
-so a retried or speculative one gives the same numbers, and the same noise: draws are read at the rating's own place in
-a keyed stream.
+A pass is one `mapPartitions` with the same kernels inside: every task adds up the blocks of its partition, and the
+driver adds up the tasks. Columns stay with the executors. A task is a pure function of its blocks and of what the
+driver sent, so a retried or speculative one gives the same numbers, and the same noise: draws are read at the rating's
+own place in a keyed stream. Columns that are lost with an executor are made again by the functions that made them
+first, which Spark keeps with their key.
 
-What is light stays with the driver: user-side rows, and who rated what (four bytes a rating) for the passes that read
-nothing else.
+RDDs and not DataFrames: planning a query costs more than most passes do. What is light stays with the driver: user-side
+rows, and who rated what (four bytes a rating) for the passes that read nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from io import BytesIO
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from dpsr.engine.block import BLOCK_RATINGS, Array, Block, block_edges
 from dpsr.engine.memory import MemoryTable
+from dpsr.engine.spark_task import Answered, Columns, Loader, Work, chosen, only_answers, unpack
 from dpsr.engine.table import Answer, Table, Task
-from dpsr.errors import PrivacyError
+from dpsr.errors import DataError, PrivacyError
 from dpsr.types import Census, Mask
 
 ITEMS = "items"
-_NUMBER, _ROWS, _SUMS = "number", "rows of users", "sums"
-_ONE_AT_A_TIME = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1"}
-"""Blocks are large; a batch holds one."""
-
-_THROUGH_A_FILE = 1 << 20
-"""Spark sends functions larger than this by way of a file on the driver."""
 
 
 class SparkTable(Table):
-    """A census and a DataFrame of blocks."""
+    """A census and an RDD of blocks, which is kept with the executors until `close`."""
 
     def __init__(
-        self, session: Any, frame: Any, census: Census, dtypes: dict[str, str], *, block_ratings: int = BLOCK_RATINGS
+        self, session: Any, blocks: Any, census: Census, dtypes: dict[str, str], *, block_ratings: int = BLOCK_RATINGS
     ) -> None:
         self.session, self.census = session, census
         self._edges = block_edges(census.user_counts, block_ratings)
         self._indptr = np.concatenate([[0], np.cumsum(census.user_counts)]).astype(np.int64)
-        self._state = _State(frame, dict(dtypes))
+        self._state = _State(blocks.persist(), dict(dtypes))
         self._hidden: frozenset[str] = frozenset()
 
     def run(
@@ -60,37 +55,27 @@ class SparkTable(Table):
         keep: bool = False,
     ) -> Answer:
         """See `Table`."""
-        if set(reads) & self._hidden:
-            raise KeyError(f"the columns {sorted(set(reads) & self._hidden)} are hidden")
-        work = _Work(task, tuple(np.zeros_like(one) for one in sums), tuple(reads), tuple(writes), self._loader(reads))
+        work = Work.of(task, sums, reads, writes, self._loader(reads))
         if secret:
             self._refuse_to_write_a_key(work)
-        with _settings(self.session, _ONE_AT_A_TIME):
-            answers = self._state.map(work)
-        answers.sort(key=lambda answer: answer[0])
-        for _, _, partial in answers:
-            for total, part in zip(sums, _unpack(partial), strict=bool(partial)):
+        with in_our_words():
+            answers = self._state.write(work) if writes else self._ask(work)
+        for one in sorted(answers):
+            for total, part in zip(sums, unpack(one.sums), strict=bool(one.sums)):
                 total += part
-        rows = [_unpack(packed) for _, packed, _ in answers if packed]
+        rows = [unpack(one.rows) for one in sorted(answers) if one.rows]
         return Answer(tuple(sums), tuple(np.concatenate(parts) for parts in zip(*rows, strict=True)))
 
     @cached_property
     def room(self) -> int:  # type: ignore[override]
         """See `Table`. Every task sends its own sums to the driver."""
-        return Table.room // int(self._state.frame.rdd.getNumPartitions())
-
-    def gather(self) -> None:
-        """Make the blocks now, and keep them with the executors."""
-        self._state.frame.count()
+        return Table.room // int(self._state.blocks.getNumPartitions())
 
     def scan(self, reads: Sequence[str] = ()) -> Iterator[Block]:
-        """See `Table`. One block at a time comes to the driver."""
-        if set(reads) & self._hidden:
-            raise KeyError(f"the columns {sorted(set(reads) & self._hidden)} are hidden")
+        """See `Table`. One partition at a time comes to the driver."""
         load = self._loader(reads)
-        chosen = self._state.frame.select(_NUMBER, ITEMS, *reads).orderBy(_NUMBER)
-        for row in chosen.toLocalIterator():
-            yield load(row.asDict())
+        with in_our_words():
+            yield from map(load, self._state.blocks.mapPartitions(chosen(load.names)).toLocalIterator())
 
     def hiding(self, column: str) -> SparkTable:
         """See `Table`."""
@@ -100,29 +85,38 @@ class SparkTable(Table):
         return view
 
     def drop(self, column: str) -> None:
-        """See `Table`."""
-        self._state.frame = self._state.frame.drop(column)
+        """See `Table`. Its bytes go when the next column is written."""
         del self._state.dtypes[column]
 
     def at_hand(self) -> Table:
         """Who rated what, with the driver."""
         return self._mask
 
+    def close(self) -> None:
+        """Let the executors forget the blocks."""
+        self._state.blocks.unpersist()
+
     @cached_property
     def _mask(self) -> MemoryTable:
         items = np.concatenate([block.items for block in self.scan()])
         return MemoryTable(Mask(self.census.user_ids, self.census.item_ids, self._indptr, items))
 
-    def _loader(self, reads: Sequence[str]) -> _Loader:
-        kinds = {name: self._state.dtypes[name] for name in reads}
-        return _Loader(self._edges, self._indptr, self.census.n_items, kinds)
+    def _loader(self, reads: Sequence[str]) -> Loader:
+        if set(reads) & self._hidden:
+            raise KeyError(f"the columns {sorted(set(reads) & self._hidden)} are hidden")
+        kinds = {name: self._state.dtypes[name] for name in (ITEMS, *reads)}
+        return Loader(self._edges, self._indptr, self.census.n_items, kinds)
 
-    def _refuse_to_write_a_key(self, work: _Work) -> None:
-        from pyspark.serializers import CloudPickleSerializer
+    def _ask(self, work: Work) -> list[Answered]:
+        """A pass that leaves nothing behind."""
+        with _sent(self.session.sparkContext, work.answer) as function:
+            found: list[Answered] = self._state.blocks.mapPartitions(function).collect()
+        return found
 
-        size = len(CloudPickleSerializer().dumps(work))  # type: ignore[no-untyped-call]
-        encrypted = self.session.conf.get("spark.io.encryption.enabled", "false") == "true"
-        if size > _THROUGH_A_FILE and not encrypted:
+    def _refuse_to_write_a_key(self, work: Work) -> None:
+        context = self.session.sparkContext
+        encrypted = context.getConf().get("spark.io.encryption.enabled", "false") == "true"
+        if not encrypted and len(_packed(work.carry)) + _ENVELOPE > _through_a_file(context):
             raise PrivacyError(
                 "this Spark session would write the noise key to a disk in the clear. Nothing was drawn. Start the "
                 "session with spark.io.encryption.enabled=true, or let dpsr start one."
@@ -130,132 +124,87 @@ class SparkTable(Table):
 
 
 class _State:
-    """The DataFrame, shared by all views of a table, and the types of its columns."""
+    """The blocks as they are now, shared by all views of a table, and the types of their columns."""
 
-    def __init__(self, frame: Any, dtypes: dict[str, str]) -> None:
-        self.frame, self.dtypes = frame.persist(), dtypes
+    def __init__(self, blocks: Any, dtypes: dict[str, str]) -> None:
+        self.blocks, self.dtypes = blocks, dtypes
 
-    def map(self, work: _Work) -> list[tuple[int, bytes, bytes]]:
-        """Run, keep what is to be kept, and bring back rows and sums block by block."""
-        if not work.writes:
-            schema = f"{_NUMBER} int, `{_ROWS}` binary, {_SUMS} binary"
-            source = self.frame.select(_NUMBER, ITEMS, *work.reads)
-            return _collect(source.mapInArrow(work.answer, schema))
-        kept = [name for name in self.frame.columns if name not in work.writes]
-        columns = ", ".join(f"{name} {'int' if name == _NUMBER else 'binary'}" for name in [*kept, *work.writes])
-        out = self.frame.mapInArrow(
-            work.carry(kept), f"{columns}, `{_ROWS}` binary, {_SUMS} binary, kinds string"
-        ).persist()
-        found = _collect(out)
-        first = out.select("kinds").head()
-        self.dtypes.update(zip(work.writes, first[0].split(" "), strict=True))
-        old, self.frame = self.frame, out.drop(_ROWS, _SUMS, "kinds")
+    def write(self, work: Work) -> list[Answered]:
+        """Run, keep the new columns beside the old ones, and bring back rows and sums."""
+        work.kept = tuple(name for name in self.dtypes if name not in work.writes)
+        out = self.blocks.mapPartitions(work.carry).persist()
+        answers: list[Answered] = out.mapPartitions(only_answers).collect()
+        self.dtypes.update(zip(work.writes, answers[0].kinds, strict=True))
+        old, self.blocks = self.blocks, out
         old.unpersist()
-        return found
+        return answers
 
 
-class _Loader:
-    """A row of the DataFrame as a block."""
-
-    def __init__(self, edges: Array, indptr: Array, n_items: int, kinds: dict[str, str]) -> None:
-        self.edges, self.indptr, self.n_items, self.kinds = edges, indptr, n_items, kinds
-
-    def __call__(self, row: dict[str, Any]) -> Block:
-        number = row[_NUMBER]
-        a, b = int(self.edges[number]), int(self.edges[number + 1])
-        return Block(
-            first=a,
-            start=int(self.indptr[a]),
-            indptr=self.indptr[a : b + 1] - self.indptr[a],
-            items=np.frombuffer(row[ITEMS], dtype=np.int32),
-            n_items=self.n_items,
-            columns={name: np.frombuffer(row[name], dtype=kind) for name, kind in self.kinds.items()},
-        )
+_ENVELOPE = 1 << 12
+"""What Spark wraps around a function, amply."""
 
 
-class _Work:
-    """A pass as the executors see it: rows of blocks in, rows of answers out."""
+def _packed(function: Callable[..., Any]) -> bytes:
+    from pyspark.serializers import CloudPickleSerializer
 
-    def __init__(
-        self, task: Task, zeros: tuple[Array, ...], reads: tuple[str, ...], writes: tuple[str, ...], load: _Loader
-    ) -> None:
-        self.task, self.zeros, self.reads, self.writes, self.load = task, zeros, reads, writes, load
-
-    def answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Number, user rows, and the partition's sums beside its last block."""
-        for row, made, sums in self._work(batches):
-            yield pa.RecordBatch.from_pylist(
-                [{_NUMBER: row[_NUMBER], _ROWS: _pack(made.rows) if made else b"", _SUMS: _pack(sums)}],
-                schema=_schema([], answers=True),
-            )
-
-    def carry(self, kept: list[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-        """The same with the block's old columns and its new ones."""
-
-        def carried(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            names = [*kept, *self.writes]
-            for row, made, sums in self._work(batches):
-                new = {name: np.ascontiguousarray(made.columns[name]) for name in self.writes}
-                record = {name: row[name] for name in kept} | {name: one.tobytes() for name, one in new.items()}
-                record |= {_ROWS: _pack(made.rows), _SUMS: _pack(sums)}
-                record["kinds"] = " ".join(str(one.dtype) for one in new.values())
-                yield pa.RecordBatch.from_pylist([record], schema=_schema(names, answers=True, kinds=True))
-
-        return carried
-
-    def _work(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[dict[str, Any], Any, tuple[Array, ...]]]:
-        from numba import set_num_threads
-
-        set_num_threads(1)  # Spark deals out cores, one a task
-        sums = tuple(zero.copy() for zero in self.zeros)
-        pending: tuple[dict[str, Any], Any] | None = None
-        for batch in batches:
-            for row in batch.to_pylist():
-                if pending is not None:
-                    yield *pending, ()
-                pending = row, self.task(self.load(row), *sums)
-        if pending is not None:
-            yield *pending, sums
+    packed: bytes = CloudPickleSerializer().dumps(function)  # type: ignore[no-untyped-call]
+    return packed
 
 
-def _schema(names: list[str], *, answers: bool, kinds: bool = False) -> pa.Schema:
-    fields = [(name, pa.int32() if name == _NUMBER else pa.binary()) for name in names]
-    if _NUMBER not in names:
-        fields.insert(0, (_NUMBER, pa.int32()))
-    fields += [(_ROWS, pa.binary()), (_SUMS, pa.binary())] if answers else []
-    return pa.schema(fields + ([("kinds", pa.string())] if kinds else []))
-
-
-def _collect(frame: Any) -> list[tuple[int, bytes, bytes]]:
-    rows = frame.select(_NUMBER, f"`{_ROWS}`", _SUMS).collect()
-    return [(row[0], bytes(row[1]), bytes(row[2])) for row in rows]
-
-
-def _pack(arrays: Sequence[Array]) -> bytes:
-    """Arrays as bytes, without pickles; nothing as nothing."""
-    if not arrays:
-        return b""
-    out = BytesIO()
-    for array in arrays:
-        np.save(out, array, allow_pickle=False)
-    return out.getvalue()
-
-
-def _unpack(packed: bytes) -> list[Array]:
-    source, arrays = BytesIO(packed), []
-    while source.tell() < len(packed):
-        arrays.append(np.load(source, allow_pickle=False))
-    return arrays
+def _through_a_file(context: Any) -> int:
+    """Spark sends functions larger than this by way of a file on the driver."""
+    return int(context._jvm.PythonUtils.getBroadcastThreshold(context._jsc))
 
 
 @contextmanager
-def _settings(session: Any, wanted: dict[str, str]) -> Iterator[None]:
-    """A session's settings for the length of a pass; they are the user's again afterwards."""
-    before = {name: session.conf.get(name) for name in wanted}
+def _sent(context: Any, function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """A function as it is, or, if it is large, in a broadcast that ends with the pass; Spark's own would stay."""
+    packed = _packed(function)
+    if len(packed) + _ENVELOPE <= _through_a_file(context):
+        yield function
+        return
+    box = context.broadcast(packed)
     try:
-        for name, value in wanted.items():
-            session.conf.set(name, value)
-        yield
+        yield _Opened(box)
     finally:
-        for name, value in before.items():
-            session.conf.set(name, value)
+        box.destroy()
+
+
+class _Opened:
+    """A function that travels in a broadcast."""
+
+    def __init__(self, box: Any) -> None:
+        self.box = box
+
+    def __call__(self, elements: Iterator[tuple[int, Columns]]) -> Iterator[Any]:
+        from pyspark.serializers import CloudPickleSerializer
+
+        return CloudPickleSerializer().loads(self.box.value)(elements)  # type: ignore[no-untyped-call]
+
+
+def gave_up(reason: str) -> DataError:
+    """The error for a pass that Spark could not finish."""
+    return DataError(f"Spark gave up: {reason}. Nothing was released. Look at the executors' logs, and run again.")
+
+
+@contextmanager
+def in_our_words(refuse: Callable[[str], DataError] = gave_up) -> Iterator[None]:
+    """What a task refused, as the driver's own error: Spark wraps it into the worker's and its own traceback."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        said = re.search(r"dpsr\.errors\.\w+: (.+)", str(error))
+        if said is None:
+            raise refuse(_reason(str(error))) from error
+        raise DataError(said[1].strip()) from None
+
+
+def _reason(message: str) -> str:
+    """What Spark says about itself, or the kind of error a task met; a task's own words might quote a rating."""
+    found = re.findall(r"([\w.]*(?:Error|Exception))(?:: (.*))?", message)
+    own = [words for kind, words in found if kind.startswith("org.apache.spark") and words]
+    others = [kind for kind, _ in found if not kind.startswith(("org.apache.spark", "py4j", "java"))]
+    return (others or own or ["no reason was given"])[-1][:200].rstrip(".")

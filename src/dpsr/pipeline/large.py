@@ -19,16 +19,17 @@ from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dpsr.data.ingest import ingest
 from dpsr.data.quoting import shown
-from dpsr.data.read import recognised
-from dpsr.data.spark import spark_table, start_session
+from dpsr.data.spark_files import spark_table_of_file
+from dpsr.data.spark_session import spark_session
 from dpsr.engine.block import BLOCK_RATINGS
 from dpsr.engine.raw import RawTable
+from dpsr.engine.spark import SparkTable
 from dpsr.errors import DataError, ParameterError
 from dpsr.pipeline.default import DPSR
 from dpsr.pipeline.paper import PaperDPSR
@@ -113,20 +114,21 @@ def table_on_disk(path: Path, work: Path, *, scale: Scale, memory: int, **readin
     return raw
 
 
-def table_on_spark(path: Path, *, scale: Scale, **named: str | None) -> RawTable:
-    """A Parquet file, or a CSV file with a header, as blocks of a local or running Spark session."""
+@contextmanager
+def table_on_spark(path: Path, *, scale: Scale, duplicates: str = "error", **named: str | None) -> Iterator[RawTable]:
+    """The file's ratings as blocks of the running Spark session, or of a local one, which then ends here."""
+    if duplicates != "error":
+        raise ParameterError(
+            "Spark knows no first and last of several rows. Use --engine disk for --duplicates first or last, or keep "
+            "one rating of each pair beforehand."
+        )
     announce("Reading the ratings with Spark")
-    session = start_session()
-    file, layout, roles = recognised(path, **named)
-    if layout is not None and not layout.header:
-        raise ParameterError("Spark reads Parquet, or CSV with a header. Use --engine disk, or convert the file.")
-    if layout is None:
-        frame = session.read.parquet(str(file))
-    else:
-        frame = session.read.csv(str(file), header=True, inferSchema=True, sep=layout.delimiter)
-    names = [frame.columns[place] for place in roles.used]
-    times = names[3] if len(names) > 3 else None
-    return spark_table(session, frame, scale=scale, user=names[0], item=names[1], rating=names[2], timestamp=times)
+    with spark_session() as session:
+        raw = spark_table_of_file(session, path, scale=scale, **named)
+        try:
+            yield raw
+        finally:
+            cast(SparkTable, raw.table).close()
 
 
 @contextmanager
@@ -145,7 +147,8 @@ def large_table(
     if isinstance(estimator, PaperDPSR):
         estimator.check_fits_a_table()
     if engine == "spark":
-        yield table_on_spark(path, scale=scale, **named), None
+        with table_on_spark(path, scale=scale, **named) as raw:
+            yield raw, None
         return
     with working_folder(work, beside) as folder:
         raw = table_on_disk(path, folder, scale=scale, memory=memory, **named)

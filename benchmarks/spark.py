@@ -1,0 +1,100 @@
+"""The default fit on Spark against the same fit in memory: same numbers, how much slower, what workers bring."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import tables
+from benchmarks.movielens_like import write_ratings
+from benchmarks.registry import Ratio, section
+from benchmarks.timing import in_turns, timed
+from dpsr import DPSR, Ratings, Scale
+from dpsr.data.spark_files import spark_table_of_file
+from dpsr.data.spark_session import spark_session
+from dpsr.engine.raw import RawTable
+from dpsr.types import Model
+
+EPSILON = 3.0
+SCALE = Scale(0.5, 5, step=0.5)
+AT_MOST = 1e-6
+_USERS = 500
+
+
+@section("spark", f"The default fit on Spark against memory, epsilon {EPSILON:g}, one seed")
+def spark(quick: bool) -> Iterator[Ratio]:
+    """Each size on two workers against memory, then one million on one worker against two."""
+    for size in tables.sizes(quick):
+        yield from against_memory(size, quick)
+    yield workers(quick)
+
+
+def against_memory(size: str, quick: bool) -> Iterator[Ratio]:
+    """How far predictions differ, how long a fit takes, and how long reading does."""
+    with file_of(size) as path, spark_session("2") as session:
+        read = in_turns(
+            {"memory": lambda: Ratings.read(path, scale=SCALE), "spark": lambda: gathered(session, path).close()}, 1
+        )
+        inside, there = RawTable.of(Ratings.read(path, scale=SCALE)), RawTable(gathered(session, path), SCALE)
+        if size == "1M":
+            yield Ratio(f"spark {size}, predictions", None, difference(fit(inside), fit(there)))
+        seconds = in_turns({"memory": lambda: fit(inside), "spark": lambda: fit(there)}, 1 if quick else 2)
+    yield compared(f"spark {size}, fit, two workers", seconds, target=1 / 3)
+    yield compared(f"spark {size}, reading, two workers", read)
+
+
+def workers(quick: bool) -> Ratio:
+    """One million ratings on one worker, and on two."""
+    seconds = {}
+    with file_of("1M") as path:
+        for cores in ("1", "2"):
+            with spark_session(cores) as session:
+                warm = partial(fit, RawTable(gathered(session, path), SCALE))
+                warm()
+                seconds[cores] = timed(warm)
+    detail = f"one {seconds['1'].wall:.3g} s, two {seconds['2'].wall:.3g} s"
+    return Ratio("spark 1M, two workers against one", seconds["1"].wall / seconds["2"].wall, detail)
+
+
+@contextmanager
+def file_of(size: str) -> Iterator[Path]:
+    """The synthetic table as a Parquet file."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield write_ratings(tables.SIZES[size], Path(folder) / "ratings.parquet")
+
+
+def gathered(session: Any, path: Path) -> Any:
+    """The table of a file, its blocks with the executors."""
+    return spark_table_of_file(session, path, scale=SCALE).table
+
+
+def fit(raw: RawTable) -> Model:
+    """All stages; not private."""
+    return DPSR(EPSILON, random_state=0).contents(raw).model
+
+
+def difference(one: Model, other: Model) -> str:
+    """The largest difference between predictions of any user for any item, before they are clipped to the scale."""
+    n = len(one.user_factors)
+    largest = max(
+        float(np.abs(predicted(one, slice(a, a + _USERS)) - predicted(other, slice(a, a + _USERS))).max())
+        for a in range(0, n, _USERS)
+    )
+    return f"differ by at most {largest:.1e} (target {AT_MOST:g}): {'met' if largest <= AT_MOST else 'MISSED'}"
+
+
+def predicted(model: Model, users: slice) -> Any:
+    """Some users' predictions for all items."""
+    return model.user_factors[users] @ model.item_factors.T
+
+
+def compared(name: str, seconds: dict[str, Any], target: float | None = None) -> Ratio:
+    """Memory's time over Spark's; the processor time of Spark's workers is not in it."""
+    detail = f"memory {seconds['memory'].wall:.3g} s, Spark {seconds['spark'].wall:.3g} s"
+    return Ratio(name, seconds["memory"].wall / seconds["spark"].wall, detail, target=target)

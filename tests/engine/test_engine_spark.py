@@ -1,0 +1,253 @@
+"""Blocks on Spark: the numbers of memory, noise exactly once, and a guest's manners in somebody else's session."""
+
+import random
+import threading
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from spark_cases import (
+    SIZE,
+    column,
+    draw,
+    kill_worker,
+    needs_spark,
+    on_spark,
+    once,
+    session_of,
+    small,
+    strike,
+    symbols,
+    symbols_in_memory,
+)
+from test_engine_disk import odd_ratings
+
+from dpsr import DPSR
+from dpsr.complete.symbols import SYMBOL
+from dpsr.data.spark import spark_table
+from dpsr.data.spark_session import running_session, spark_session
+from dpsr.engine import Made
+from dpsr.engine.block import block_edges
+from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.engine.spark import ITEMS, SparkTable
+from dpsr.errors import DataError, PrivacyError
+from dpsr.pipeline.default import RELEASED
+from dpsr.privacy import NoiseSource
+
+pytestmark = needs_spark
+
+
+@pytest.fixture(scope="module")
+def session():
+    with session_of("local[2,4]", **{"spark.broadcast.UDFCompressionThreshold": "100k"}) as session:
+        yield session
+
+
+@pytest.fixture
+def cut(monkeypatch):
+    """In memory the blocks are cut as they are on Spark: a sweep looks at some ratings of each block."""
+    monkeypatch.setattr("dpsr.engine.memory.block_edges", lambda counts: block_edges(counts, SIZE))
+    monkeypatch.setattr("dpsr.pipeline.default._TRIAL_RATINGS", 0)  # a bold trial is fifty more of the same passes
+
+
+def blocks_of(session, ratings, size=SIZE):
+    """A table as it stands, users and items without ratings included: no reader would know of them."""
+    mask, edges = ratings.mask, block_edges(ratings.mask.user_counts, size)
+    ends = mask.indptr[edges]
+    columns = {ITEMS: mask.items.astype(np.int32), LEVEL: ratings.levels}
+    cut = [
+        (number, {name: whole[a:b].tobytes() for name, whole in columns.items()})
+        for number, (a, b) in enumerate(pairwise(ends))
+    ]
+    dtypes = {name: str(whole.dtype) for name, whole in columns.items()}
+    rdd = session.sparkContext.parallelize(cut, 2)
+    return RawTable(SparkTable(session, rdd, mask.census, dtypes, block_ratings=size), ratings.scale)
+
+
+def check_equal(ratings, raw, epsilon, *, drawn=True):
+    """Under one seed: the same symbol at every rating, predictions and released ratings equal to rounding."""
+    inside, there = (DPSR(epsilon, random_state=0).contents(table) for table in (RawTable.of(ratings), raw))
+    if drawn:
+        np.testing.assert_array_equal(column(there.table, SYMBOL), column(inside.table, SYMBOL))
+    np.testing.assert_allclose(column(there.table, RELEASED), column(inside.table, RELEASED), rtol=0, atol=1e-6)
+    expected, found = (one.model.user_factors @ one.model.item_factors.T for one in (inside, there))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    assert there.certificate.parts == inside.certificate.parts
+    assert there.certificate.public == inside.certificate.public
+
+
+def test_symbols_are_those_of_memory_and_predictions_agree_to_a_millionth(session, cut):
+    ratings = small(timestamps=True)
+    raw = on_spark(session, ratings)
+    assert sum(1 for _ in raw.table.scan()) >= 8
+    check_equal(ratings, raw, 5.0)
+
+
+def test_where_epsilon_buys_the_mean_alone_spark_agrees_too(session, cut):
+    ratings = small()
+    check_equal(ratings, on_spark(session, ratings), 0.01, drawn=False)
+
+
+def test_one_user_with_two_fifths_of_all_ratings_and_items_nobody_rated(session, cut):
+    rng = np.random.default_rng(1)
+    dense = rng.random((40, 900)) < 0.04
+    dense[:, ::3] = False
+    dense[17, 1::3] = dense[17, 2::3] = True
+    dense[5] = False
+    ratings = odd_ratings(40, 900, dense)
+    assert ratings.mask.user_counts[17] > 0.39 * ratings.mask.n_ratings
+    assert (ratings.mask.census.item_counts == 0).sum() == 300
+    raw = blocks_of(session, ratings)
+    assert [block.users for block in raw.table.scan() if len(block.items) > SIZE] == [slice(17, 18)]
+    check_equal(ratings, raw, 3.0)
+
+
+def test_columns_are_kept_hidden_and_dropped(session):
+    raw = on_spark(session, small())
+    public = raw.public
+    public.run(lambda block: Made({"mark": np.arange(len(block.items)) + block.start}), writes=["mark"])
+    np.testing.assert_array_equal(column(raw.table, "mark"), np.arange(raw.table.census.n_ratings))
+    with pytest.raises(KeyError, match=r"level.* hidden"):
+        public.run(lambda block: None, reads=[LEVEL])
+    with pytest.raises(KeyError, match=r"level.* hidden"):
+        next(public.scan([LEVEL]))
+    public.drop("mark")
+    with pytest.raises(KeyError, match="mark"):
+        next(raw.table.scan(["mark"]))
+
+
+# --- noise exactly once ---
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 7])
+def test_another_number_of_partitions_gives_the_same_symbols(session, partitions):
+    ratings = small()
+    raw = on_spark(session, ratings, partitions=partitions)
+    assert raw.table._state.blocks.getNumPartitions() == partitions
+    np.testing.assert_array_equal(symbols(raw), symbols_in_memory(ratings))
+
+
+def test_another_key_gives_other_symbols(session):
+    """So that the tests of equality can fail."""
+    raw = on_spark(session, small())
+    first, second = symbols(raw, NoiseSource.seeded(1)), symbols(raw, NoiseSource.seeded(2))
+    assert 0.1 < np.mean(first != second) < 0.9
+
+
+def test_a_worker_that_is_killed_is_replaced_and_draws_the_same(session, tmp_path, monkeypatch):
+    ratings, marker = small(), str(tmp_path / "killed")
+    strike(monkeypatch, once(marker, kill_worker()))
+    np.testing.assert_array_equal(symbols(on_spark(session, ratings)), symbols_in_memory(ratings))
+    assert (tmp_path / "killed").exists()
+
+
+def test_a_lost_column_comes_back_as_it_was_under_a_key_nobody_knows(session):
+    raw = on_spark(session, small())
+    table = draw(raw, NoiseSource.system())
+    before = column(table, SYMBOL)
+    table._state.blocks.unpersist(blocking=True)
+    np.testing.assert_array_equal(column(table, SYMBOL), before)
+    assert np.any(symbols(on_spark(session, small()), NoiseSource.system()) != before)
+
+
+# --- somebody else's session ---
+
+
+def settings(session):
+    return dict(session.conf.getAll), dict(session.sparkContext.getConf().getAll())
+
+
+def test_a_session_that_runs_is_used_left_running_and_left_as_it_was(session):
+    before, storage = settings(session), len(session.sparkContext._jsc.getPersistentRDDs())
+    with spark_session() as used:
+        assert used is session
+        raw = on_spark(used, small())
+        symbols(raw)
+        raw.table.close()
+    assert settings(session) == before
+    assert len(session.sparkContext._jsc.getPersistentRDDs()) == storage
+    assert session.range(3).count() == 3
+
+
+def test_a_session_of_another_thread_is_found_and_not_changed(session):
+    before, found = settings(session), []
+
+    def look():
+        with spark_session() as used:
+            found.append(used.sparkContext is session.sparkContext)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert found == [True]
+    assert settings(session) == before
+    assert running_session() is session
+
+
+def secretly(raw, numbers):
+    """A pass that carries a key, and so many numbers."""
+    ballast = np.random.default_rng(0).random(numbers)
+    raw.table.run(lambda block: Made({"mark": ballast[: len(block.items)] + 0}), writes=["mark"], secret=True)
+    return column(raw.table, "mark")
+
+
+def test_a_key_that_would_go_through_a_file_in_the_clear_is_refused_and_nothing_drawn(session):
+    raw = on_spark(session, small())
+    with pytest.raises(PrivacyError, match=r"write the noise key to a disk.*Nothing was drawn.*io\.encryption"):
+        secretly(raw, 1 << 14)  # a megabyte is only where that begins by default
+    with pytest.raises(KeyError, match="mark"):
+        column(raw.table, "mark")
+    assert len(secretly(raw, 1 << 10)) == raw.table.census.n_ratings
+
+
+def test_a_session_that_only_claims_to_encrypt_is_refused(session):
+    """As after builder.config(...).getOrCreate() with a context that runs: the setting comes too late and looks set."""
+    claims = session.newSession()
+    claims._jsparkSession.sessionState().conf().setConfString("spark.io.encryption.enabled", "true")
+    assert claims.conf.get("spark.io.encryption.enabled") == "true"
+    with pytest.raises(PrivacyError, match="Nothing was drawn"):
+        secretly(on_spark(claims, small()), 1 << 14)
+
+
+def test_a_large_function_without_a_key_may_go_through_a_file_which_does_not_stay(session):
+    raw, ballast = on_spark(session, small()), np.random.default_rng(0).random(1 << 14)
+    folder = Path(session.sparkContext._temp_dir)
+    before = sorted(folder.rglob("*"))
+
+    def add(block, total):
+        total += ballast[: len(block.items)].sum()
+
+    found = raw.table.run(add, [np.zeros(1)]).sums[0]
+    np.testing.assert_allclose(found, sum(ballast[: len(block.items)].sum() for block in raw.table.scan()))
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_an_error_inside_a_task_never_quotes_what_the_task_read(session):
+    raw = on_spark(session, small())
+
+    def blurt(block):
+        raise RuntimeError(f"the first level is {block.columns[LEVEL][0]} and that is secret")
+
+    with pytest.raises(DataError, match=r"Spark gave up: RuntimeError\. Nothing was released") as refused:
+        raw.table.run(blurt, reads=[LEVEL])
+    assert "secret" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_ratings_that_change_while_they_are_read_are_refused(session):
+    raw = blocks_of(session, small())
+    raw.table._indptr = raw.table._indptr + np.r_[0, np.ones(raw.table.census.n_users, dtype=np.int64)]
+    with pytest.raises(DataError, match=r"changed while Spark was reading.*Nothing was released"):
+        raw.table.run(lambda block: None)
+
+
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+def test_a_frame_that_chooses_other_rows_each_time_is_refused_before_anything_is_asked(session):
+    from pyspark.sql.functions import udf
+
+    ratings = small()
+    some = udf(lambda user: random.random() < 0.5, "boolean").asNondeterministic()
+    frame = session.createDataFrame(ratings.to_arrow()).where(some("user"))
+    with pytest.raises(DataError, match="changed while Spark was reading"):
+        spark_table(session, frame, scale=ratings.scale, block_ratings=SIZE)
