@@ -133,7 +133,11 @@ class _State:
         """Run, keep the new columns beside the old ones, and bring back rows and sums."""
         work.kept = tuple(name for name in self.dtypes if name not in work.writes)
         out = self.blocks.mapPartitions(work.carry).persist()
-        answers: list[Answered] = out.mapPartitions(only_answers).collect()
+        try:
+            answers: list[Answered] = out.mapPartitions(only_answers).collect()
+        except BaseException:
+            out.unpersist()
+            raise
         self.dtypes.update(zip(work.writes, answers[0].kinds, strict=True))
         old, self.blocks = self.blocks, out
         old.unpersist()
