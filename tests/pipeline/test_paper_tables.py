@@ -91,7 +91,8 @@ ON_SPARK = """
 import sys
 from dpsr import DPSR
 from dpsr.data import realistic
-from dpsr.data.spark import spark_table, start_session
+from dpsr.data.spark import spark_table
+from dpsr.data.spark_session import start_session
 from dpsr.release import write_release
 from pathlib import Path
 
