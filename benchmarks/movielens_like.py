@@ -21,9 +21,9 @@ _FACTORS = 6
 _ROWS = 1 << 21
 
 
-def write_ratings(n_ratings: int, path: Path, *, seed: int = 0) -> Path:
+def write_ratings(n_ratings: int, path: Path, *, shape: tuple[int, int] | None = None, seed: int = 0) -> Path:
     """A Parquet file of user, item, rating, timestamp with close to `n_ratings` rows, user by user."""
-    shape = SHAPES.get(n_ratings) or (n_ratings // 150, max(2, n_ratings // 600))
+    shape = shape or SHAPES.get(n_ratings) or (n_ratings // 150, max(2, n_ratings // 600))
     rng = np.random.default_rng(seed)
     counts = activity(rng, n_ratings, *shape)
     popularity = np.cumsum(1 / (np.arange(shape[1]) + 20.0) ** 1.05)

@@ -25,8 +25,13 @@ def sizes(quick: bool) -> list[str]:
 @cache
 def ratings(size: str) -> Ratings:
     """Half stars in the shape of MovieLens."""
+    return shaped(SIZES[size])
+
+
+def shaped(n_ratings: int, shape: tuple[int, int] | None = None) -> Ratings:
+    """The same with so many users and items."""
     with tempfile.TemporaryDirectory() as folder:
-        path = write_ratings(SIZES[size], Path(folder) / "ratings.parquet")
+        path = write_ratings(n_ratings, Path(folder) / "ratings.parquet", shape=shape)
         return Ratings.read(path, scale=Scale(0.5, 5, step=0.5))
 
 
