@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 from collections.abc import Iterator
 
 from benchmarks import tables
+from benchmarks.memory import watched
 from benchmarks.paper import als
 from benchmarks.registry import Ratio, section
 from benchmarks.timing import in_turns
@@ -35,10 +35,6 @@ def fit(quick: bool) -> Iterator[Ratio]:
 
 def peak_memory() -> float:
     """Peak resident memory of a fresh process that makes the data and fits once, in megabytes."""
-    code = "from benchmarks.fit import *; DPSR(3.0, random_state=0).fit(tables.ratings('1M')); report()"
-    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-
-
-def report() -> None:
-    """Print this process's peak memory in megabytes."""
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    code = "from benchmarks.fit import *; DPSR(3.0, random_state=0).fit(tables.ratings('1M'))"
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        return watched(process) / 1e6

@@ -5,7 +5,6 @@ The growth exponent is the slope between the smallest and the largest table, of 
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from math import log
 from pathlib import Path
 from time import perf_counter
 
+from benchmarks.memory import watched
 from benchmarks.movielens_like import write_ratings
 from benchmarks.registry import Ratio, section
 
@@ -59,9 +59,8 @@ def release(ratings: Path, engine: str, folder: Path) -> Run:
     command += ["--out", str(out), "--yes", "--force", "--engine", engine]
     command += ["--memory", "1GB"] if engine == "disk" else []
     began = perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        highest = watched(process)
     if process.returncode:
         raise RuntimeError(f"dpsr release failed with exit code {process.returncode}")
-    return Run(perf_counter() - began, usage.ru_maxrss * 1024 / 1e9)
+    return Run(perf_counter() - began, highest / 1e9)
