@@ -87,7 +87,10 @@ class Ratings(RawRatings):
         See `dpsr.data.layouts` for how the layout is recognised, `from_frame` for the columns.
         """
         columns = columns_of_file(path, user=user, item=item, rating=rating, timestamp=timestamp, delimiter=delimiter)
-        return cls._assembled(columns, scale, duplicates)
+        ratings = cls._assembled(columns, scale, duplicates)
+        del columns
+        pa.default_memory_pool().release_unused()  # Arrow would keep the file's columns for its next use
+        return ratings
 
     @classmethod
     def from_sql(
