@@ -64,7 +64,7 @@ def test_the_tightest_mechanism_there_is_keeps_the_stated_risk():
 def test_ours_is_not_rejected_with_the_systems_randomness():
     channel = optimal_channel(STARS, 1.0, np.full(5, 0.2))
     trial = single("ours", channel, through_vault(channel), channel.epsilon)
-    assert 0.9 < run(trial, NoiseSource.seeded(1), alpha=0.01).lower <= channel.epsilon
+    assert 0.8 < run(trial, NoiseSource.system(), alpha=1e-6).lower <= channel.epsilon, "once in a million runs"
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
