@@ -63,6 +63,16 @@ def test_the_fit_is_the_one_in_memory_bit_for_bit(tmp_path, cut, epsilon):
     assert check_equal(ratings, tmp_path, epsilon).n_blocks >= 5
 
 
+@pytest.mark.parametrize("size", [130, 1_100])
+def test_how_a_table_is_cut_moves_the_numbers_by_rounding_alone(tmp_path, size):
+    """In memory one block, on disk many: sums in single precision are added up in another order, and nothing else."""
+    ratings = realistic(0, n_users=80, n_items=50, n_ratings=2_500)
+    expected = DPSR(5.0, random_state=0).fit(ratings)
+    found = DPSR(5.0, random_state=0).contents(on_disk(ratings, tmp_path, size=size))
+    assert found.table.n_blocks > 2
+    np.testing.assert_allclose(released(found), expected.release_.ratings, atol=1e-3)
+
+
 def odd_ratings(m, n, dense, seed=0, ids=np.arange):
     """Ratings where `dense` is true; users and items without any stay in the vocabulary."""
     cells = np.flatnonzero(dense.ravel())

@@ -96,14 +96,14 @@ class Sweep:
         self._count_residual(block, z - eta, w, tally)
         if not self.users:
             self._tell_items(block, z, w, s.c[who], s.f[who], None, item_a, item_h)
-            return Made(rows=(eta[-block.start % _SAMPLE_EVERY :: _SAMPLE_EVERY],))
+            return Made(rows=(block.every(_SAMPLE_EVERY, eta),))
         new = self._update(block, z, w, Evidence(*evidence))
         q = s.z.shape[1]
         c, f = new.mean[:, :q], new.mean[:, q:]
         after = at_ratings(block, np.column_stack([s.x[who], c, f]), right)
         tally[2] += np.sum((after - eta) ** 2) / self.residual
         tally[3] += len(eta)
-        rows = new.mean, new.variance, eta[-block.start % _SAMPLE_EVERY :: _SAMPLE_EVERY]
+        rows = new.mean, new.variance, block.every(_SAMPLE_EVERY, eta)
         if self.released is not None:
             return Made({self.released: after}, rows)
         self._tell_items(block, z, w, c, f, None if self.bold else new.factor_covariance, item_a, item_h)

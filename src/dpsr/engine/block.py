@@ -71,6 +71,10 @@ class Block:
         """The local user of every rating."""
         return np.repeat(np.arange(self.n_users, dtype=np.int32), self.counts)
 
+    def every(self, step: int, values: Array) -> Array:
+        """Of one value a rating, those that stand at multiples of `step` in the whole table, however it is cut."""
+        return values[-self.start % step :: step]
+
     @cached_property
     def by_item(self) -> ByItem:
         return ByItem(*_by_item(self.indptr, self.items, self.n_items))

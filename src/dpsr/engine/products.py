@@ -60,7 +60,7 @@ def moments_at_ratings(table: Table, left: Floats, right: Floats, sample: int) -
     def add(block: Block, sums: Floats) -> Made:
         values = at_ratings(block, left[block.users], right)
         sums += np.array([len(values), values.sum(), (values**2).sum()])
-        return Made(rows=(values[-block.start % step :: step],))
+        return Made(rows=(block.every(step, values),))
 
     answer = table.run(add, [zeros(3)])
     n, total, squares = answer.sums[0]

@@ -55,7 +55,7 @@ class SparkTable(Table):
         keep: bool = False,
     ) -> Answer:
         """See `Table`."""
-        work = Work.of(task, sums, reads, writes, self._loader(reads))
+        work = Work.of(task, sums, writes, self._loader(reads))
         if secret:
             self._refuse_to_write_a_key(work)
         with in_our_words():

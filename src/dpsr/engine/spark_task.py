@@ -76,7 +76,7 @@ class Work:
     kept: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, task: Task, sums: Sequence[Array], reads: Sequence[str], writes: Sequence[str], load: Loader) -> Work:
+    def of(cls, task: Task, sums: Sequence[Array], writes: Sequence[str], load: Loader) -> Work:
         """The work of one pass."""
         return cls(task, tuple((one.shape, one.dtype.str) for one in sums), tuple(writes), load)
 

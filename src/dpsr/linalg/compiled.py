@@ -35,7 +35,7 @@ def fast_parallel_kernel(function: Kernel) -> Kernel:
     """A parallel kernel that may reorder sums within a loop: for inference, where the last bits do not matter.
 
     The order is fixed when it is compiled, so that one machine gives the same bits every time. Not for loops that add
-    up single numbers picked by index: the compiler then picks eight at a time, which many processors do slowly.
+    up single numbers picked by index: the compiler then picks eight at a time, which some processors do slowly.
     """
     return cast(Kernel, njit(cache=True, nogil=True, parallel=True, fastmath=True)(function))
 

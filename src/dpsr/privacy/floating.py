@@ -17,7 +17,7 @@ One record moves the statistic by at most `sensitivity` in the norm of the mecha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf, isfinite, sqrt
+from math import exp, inf, isfinite
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -140,11 +140,6 @@ def _piecewise(x: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
     left = low + bound  # length of the rest below `low`; the rest has length C + 1 in all
     far = place * (bound + 1)
     return np.where(near, low + place * (high - low), np.where(far < left, -bound + far, high + far - left))
-
-
-def two_norm(*lengths: float) -> float:
-    """Sensitivity of statistics released side by side under one Gaussian noise."""
-    return sqrt(sum(length**2 for length in lengths))
 
 
 def _positive(number: float, what: str) -> float:
