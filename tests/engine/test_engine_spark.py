@@ -158,15 +158,21 @@ def settings(session):
     return dict(session.conf.getAll), dict(session.sparkContext.getConf().getAll())
 
 
+def stored(session):
+    """What is kept in the session's memory. Spark itself clears what earlier tests left to its garbage collector."""
+    return set(session.sparkContext._jsc.getPersistentRDDs())
+
+
 def test_a_session_that_runs_is_used_left_running_and_left_as_it_was(session):
-    before, storage = settings(session), len(session.sparkContext._jsc.getPersistentRDDs())
+    before, kept = settings(session), stored(session)
     with spark_session() as used:
         assert used is session
         raw = on_spark(used, small())
         symbols(raw)
+        assert stored(session) - kept
         raw.table.close()
     assert settings(session) == before
-    assert len(session.sparkContext._jsc.getPersistentRDDs()) == storage
+    assert not stored(session) - kept
     assert session.range(3).count() == 3
 
 
