@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 
 from dpsr import DPSR, Ratings, Scale
+from dpsr.complete.learning import Learning
 from dpsr.complete.slopes import Slopes
+from dpsr.complete.sweep import held_out
 from dpsr.data.assemble import mask_of_cells
-from dpsr.denoise.usage import Usage
 from dpsr.design import Design
 from dpsr.design.priors import ridge
 from dpsr.engine import Made
 from dpsr.evaluate.baselines import Bias
-from dpsr.pipeline.default import learn_slopes
 from dpsr.types.effects import Effects, Message
 from dpsr.types.levels import with_variance
 
@@ -69,7 +69,7 @@ def test_before_the_first_sweep_the_model_is_what_the_sums_said():
         u, j = mask.users[e], mask.items[e]
         said = 0.17 + design.z[j] @ effects.weights @ design.x[u] + effects.item[j] + effects.user[u]
         assert means(state)[e] == pytest.approx(said)
-        assert state.left[u] @ state.right[j] == pytest.approx(said)
+        assert state.left[u : u + 1][0] @ state.right[j] == pytest.approx(said)
 
 
 def low_rank(seed, m=150, n=100, density=0.35, rank=2):
@@ -97,12 +97,12 @@ def test_factors_take_over_where_the_mask_says_nothing():
     state = Slopes(
         design, effects_of(design), ridge(variance, 1e-4), mean=float(Y[levels].mean()), variance=variance, k=4
     )
-    plain = state.left @ state.right.T
+    plain = state.left[:] @ state.right.T
     moves = sweeps(state, tables, silent(design), 9)
     mask = design.table.mask
     unseen = np.ones(mask.shape, dtype=bool)
     unseen[mask.users, mask.items] = False
-    before, after = (np.sqrt(np.mean((table - eta)[unseen] ** 2)) for table in (plain, state.left @ state.right.T))
+    before, after = (np.sqrt(np.mean((table - eta)[unseen] ** 2)) for table in (plain, state.left[:] @ state.right.T))
     assert after < before / 3
     assert moves[-1] < 0.2 * max(moves)
     assert state.residual <= 0.2 * variance, "most of the variance is known to be explained"
@@ -121,9 +121,9 @@ def test_a_sweep_adds_to_what_the_sums_said_and_does_not_count_it_twice():
     half = replace(truth, item=truth.item / 2, user=truth.user / 2, weights=truth.weights / 2)
     variance = float(Y[levels].var())
     state = Slopes(design, half, ridge(variance, 1e-4), mean=0.25, variance=variance, k=0)
-    before = np.std(state.left @ state.right.T - eta)
+    before = np.std(state.left[:] @ state.right.T - eta)
     moved = sweeps(state, tables, silent(design), 5)[-1]
-    off = state.left @ state.right.T - eta
+    off = state.left[:] @ state.right.T - eta
     assert np.std(off) < 0.4 * before
     assert abs(off.mean()) < 0.02
     assert moved < 0.1
@@ -140,7 +140,7 @@ def test_without_factors_in_the_data_none_are_invented():
         design, effects_of(design), ridge(variance, 1e-4), mean=float(Y[levels].mean()), variance=variance, k=4
     )
     sweeps(state, tables, silent(design), 6)
-    off = state.left @ state.right.T - Y[levels].mean()
+    off = state.left[:] @ state.right.T - Y[levels].mean()
     assert np.sqrt(np.mean(off**2)) < 0.3 * np.sqrt(variance)
     assert state.residual > 0.8 * variance
 
@@ -213,12 +213,10 @@ def state_of(design, levels, k=8):
     state = Slopes(
         design, effects_of(design), ridge(variance, 1e-4), mean=float(Y[levels].mean()), variance=variance, k=k
     )
-    symbols = clear_symbols(design, levels)
-    usage = Usage(np.zeros(len(Y)), float(Y[levels].mean()), 1e-4, variance)
-    return state, symbols, usage
+    return state, Learning(clear_symbols(design, levels), Y, np.zeros(len(Y)), silent(design))
 
 
-def test_a_bold_trial_is_kept_where_caution_shrinks_factors_away():
+def test_a_bold_start_is_chosen_where_caution_shrinks_factors_away(monkeypatch):
     """As many factors as half a user's ratings and hardly any noise: the paper's generator in small."""
     rng = np.random.default_rng(12)
     design = design_of(150, 100, 0.2, 11)
@@ -229,26 +227,90 @@ def test_a_bold_trial_is_kept_where_caution_shrinks_factors_away():
     unseen[mask.users, mask.items] = False
 
     def error(state):
-        return float(np.sqrt(np.mean((state.left @ state.right.T - eta)[unseen] ** 2)))
+        return float(np.sqrt(np.mean((state.left[:] @ state.right.T - eta)[unseen] ** 2)))
 
-    state, symbols, usage = state_of(design, levels)
-    found = learn_slopes(state, symbols, usage, Y, silent(design))
-    assert found is not state
-    assert found.residual < 0.5 * state.residual
-    assert error(found) < 0.7 * error(state)
+    state, learning = state_of(design, levels)
+    found = learning.learn(state, "released")
+    monkeypatch.setattr("dpsr.complete.learning.TRIAL_RATINGS", 0)
+    state, learning = state_of(design, levels)
+    cautious = learning.learn(state, "released")
+    assert found.residual < 0.5 * cautious.residual
+    assert error(found) < 0.7 * error(cautious)
 
 
-def test_a_bold_trial_is_given_up_where_it_overfits():
+def test_no_other_start_is_chosen_where_there_is_nothing_to_learn(monkeypatch):
+    """Shuffled ratings: whatever explains more of them explains the held-out ones worse."""
     design, _, levels = low_rank(3)
-    state, symbols, usage = state_of(design, np.random.default_rng(4).permutation(levels))
-    assert learn_slopes(state, symbols, usage, Y, silent(design)) is state
-    assert state.residual > 0.75 * state.variance
+    state, learning = state_of(design, np.random.default_rng(4).permutation(levels))
+    chosen = []
+    choose = Learning._most_likely
+    monkeypatch.setattr(Learning, "_most_likely", lambda self, starts: chosen.append(starts) or choose(self, starts))
+    found = learning.learn(state, "released")
+    cautious, _, bold = chosen[0]
+    assert found is cautious
+    assert found.residual > 0.75 * found.variance
+    assert bold.residual < 0.95 * found.residual, "the bold one overfits, so there was something to refuse"
+
+
+def test_a_start_must_be_clearly_more_likely():
+    design, _, levels = low_rank(3)
+    state, learning = state_of(design, levels)
+    assert learning._most_likely([state, state.fork()]) is state
+    better = state.fork()
+    mask = design.table.mask
+    truth = np.zeros(mask.shape)
+    truth[mask.users, mask.items] = Y[levels]
+    u, s, v = np.linalg.svd(truth - state.left[:] @ state.right.T * (truth != 0), full_matrices=False)
+    better.f, better.g = u[:, :8] * s[:8], v[:8].T
+    assert learning._most_likely([state, better]) is better
+    assert learning._most_likely([better, state]) is better
+
+
+def test_a_trial_does_not_see_what_is_held_out():
+    """Other symbols on the held-out ratings change nothing; one other symbol elsewhere does."""
+    design, _, levels = low_rank(3)
+    block = next(iter(design.table.scan()))
+    held = held_out(block)
+    assert 0.03 < held.mean() < 0.07
+    fresh, _ = state_of(design, levels)
+    family = with_variance(Y, np.zeros(len(Y)), fresh.residual, means(fresh)[::20])
+
+    def learned(levels, trial):
+        state = fresh.fork()
+        learning = Learning(clear_symbols(design, levels), Y, np.zeros(len(Y)), silent(design))
+        state.f = fresh.f.copy()
+        state.find_factors(learning.tables, family, trial=trial)
+        for step in range(2):
+            state.sweep(learning.tables, family, learning.messages, users=step > 0, trial=trial)
+        return state.right
+
+    other, elsewhere = levels.copy(), levels.copy()
+    other[held] = levels.max() - levels[held]
+    elsewhere[np.flatnonzero(~held)[0]] = 0
+    np.testing.assert_array_equal(learned(other, True), learned(levels, True))
+    assert np.any(learned(elsewhere, True) != learned(levels, True))
+    assert np.any(learned(other, False) != learned(levels, False))
+    cut = replace(block, start=block.start + 1, items=block.items[1:])
+    np.testing.assert_array_equal(held_out(cut), held[1:])
+
+
+def test_held_out_symbols_are_as_likely_as_their_levels_around_the_mean():
+    """Without noise the chance of a symbol is that of its level, between two means of the grid as well."""
+    design, _, levels = low_rank(3)
+    state, learning = state_of(design, levels)
+    family = with_variance(Y, np.zeros(len(Y)), state.residual, means(state)[::20])
+    held = held_out(next(iter(design.table.scan())))
+    expected = [
+        np.log(np.interp(m, family.means, family.table[:, level]))
+        for m, level in zip(means(state)[held], levels[held], strict=True)
+    ]
+    np.testing.assert_allclose(state.held_out(learning.tables, family), expected, rtol=1e-6)
 
 
 def test_a_fork_learns_alone_and_a_bold_sweep_takes_the_partners_for_known():
     design, _, levels = low_rank(2)
-    state, symbols, usage = state_of(design, levels)
-    family = with_variance(Y, usage.log_base, state.residual, means(state)[::20])
+    state, learning = state_of(design, levels)
+    symbols, family = learning.tables, with_variance(Y, np.zeros(len(Y)), state.residual, means(state)[::20])
     state.find_factors(symbols, family)
     known = deepcopy((state.item_prior, state.user_prior, state.right, state.residual))
     bold, shy = state.fork(), state.fork()

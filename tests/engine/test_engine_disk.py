@@ -227,3 +227,18 @@ def test_a_write_that_is_cut_short_releases_nothing(tmp_path):
     assert "Nothing was released" in run.stderr
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["r.csv", "work"]
     assert not list((tmp_path / "work").glob("*.partial"))
+
+
+def test_rows_of_all_blocks_come_together_in_order_whatever_their_shape(tmp_path):
+    table = on_disk(realistic(0, n_users=60, n_items=40, n_ratings=1_000), tmp_path, 300).table
+    assert table.n_blocks > 2
+
+    def make(block):
+        wide = np.arange(block.first, block.first + block.n_users)[:, None] * np.array([1.0, -1.0])
+        return Made(rows=(wide, np.array([block.first], dtype=np.int32), block.items[:0].astype(np.float32)))
+
+    wide, firsts, none = table.run(make).rows
+    np.testing.assert_array_equal(wide, np.arange(table.census.n_users)[:, None] * np.array([1.0, -1.0]))
+    assert len(firsts) == table.n_blocks
+    assert firsts.dtype == np.int32
+    assert none.shape == (0,)

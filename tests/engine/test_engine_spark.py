@@ -48,7 +48,7 @@ def session():
 def cut(monkeypatch):
     """In memory the blocks are cut as they are on Spark: a sweep looks at some ratings of each block."""
     monkeypatch.setattr("dpsr.engine.memory.block_edges", lambda counts: block_edges(counts, SIZE))
-    monkeypatch.setattr("dpsr.pipeline.default._TRIAL_RATINGS", 0)  # a bold trial is fifty more of the same passes
+    monkeypatch.setattr("dpsr.complete.learning.TRIAL_RATINGS", 0)  # other starts are many more of the same passes
 
 
 def blocks_of(session, ratings, size=SIZE):

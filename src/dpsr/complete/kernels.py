@@ -115,7 +115,7 @@ def scores(off: Floats, weight: Floats, doubt: Floats) -> Floats:
         for e in range(part * _PART, min((part + 1) * _PART, len(off))):
             w = weight[e]
             parts[part, 0] += (off[e] * w) ** 2
-            parts[part, 1] += max(w - w * min(doubt[e] * w, 0.9), 1e-12)
+            parts[part, 1] += w - w * min(doubt[e] * w, 0.9)
     return parts.sum(axis=0)
 
 

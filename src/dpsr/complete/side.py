@@ -71,6 +71,10 @@ class Prior:
     def precision(self) -> Floats:
         return np.asarray(np.linalg.inv(self.covariance), dtype=np.float64)
 
+    def start_effect_at(self, variance: float) -> None:
+        """Believe in this variance of the effect, the first coordinate, before rows are looked at."""
+        self.covariance[0, 0] = self.start[0, 0] = variance
+
     def learn_weights(self, evidence: Evidence, rounds: int = 4) -> None:
         """V: ridge with one precision a group by MacKay's fixed point on the evidence; group 0 keeps its prior."""
         (q, dx), groups = self.groups.shape, self.groups.ravel()

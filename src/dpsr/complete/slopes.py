@@ -20,14 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.complete.kernels import packed_size
+from dpsr.complete.pairs import Belief, effect_variances
 from dpsr.complete.side import Evidence, Posterior, Prior, Rows, add_evidence_about_weights, posterior
 from dpsr.complete.start import leading_users
-from dpsr.complete.sweep import Sides, Sweep, Tally
+from dpsr.complete.sweep import Sides, Sweep, Tally, held_out
 from dpsr.complete.symbols import CHOICE, SYMBOL, Reader
 from dpsr.design import Design
-from dpsr.design.priors import COEFFICIENT, FACTORS, SLOPES, doubted_ridge
+from dpsr.design.priors import COEFFICIENT, EFFECT, FACTORS, SLOPES, doubted_ridge
 from dpsr.engine import Block, Made
-from dpsr.engine.products import at_ratings, moments_at_ratings
+from dpsr.engine.products import Beside, at_ratings, moments_at_ratings
 from dpsr.types.effects import Effects, Message
 from dpsr.types.levels import LevelFamily
 
@@ -39,6 +40,9 @@ Tables = Mapping[int, Floats]
 N_FACTORS = 8
 SAMPLE = 500
 """Means looked at when the spread of ratings around them is set."""
+
+_LEAST_EFFECT = 0.01
+"""Of the typical variance; one that is zero could never grow."""
 
 _FIRST_RESIDUAL, _LEAST_RESIDUAL = 0.4, 0.003
 """Shares of the variance below which the residual is not believed to lie: before any rating was bought, and after."""
@@ -52,6 +56,9 @@ class Slopes:
     ) -> None:
         self.design, self.variance, self.k = design, variance, k
         self.item_prior, self.user_prior = self._priors(effects, ridge)
+        shares = effects.item_share, effects.user_share
+        items, users = (Belief(share, known) for share, known in zip(shares, effects.known, strict=True))
+        self.beliefs = items, users
         self.shared = design.z @ effects.weights
         self.shared[:, 0] += mean
         (m, n), q = design.census.shape, design.z.shape[1]
@@ -82,9 +89,9 @@ class Slopes:
         )
 
     @property
-    def left(self) -> Floats:
+    def left(self) -> Beside:
         """User vectors [x, c, f]."""
-        return np.column_stack([self.design.x, self.c, self.f])
+        return Beside((self.design.x, self.c, self.f))
 
     @property
     def right(self) -> Floats:
@@ -102,13 +109,36 @@ class Slopes:
         other.item_prior, other.user_prior = deepcopy(self.item_prior), deepcopy(self.user_prior)
         return other
 
-    def find_factors(self, tables: Tables, family: LevelFamily) -> None:
+    def find_effects(self, tables: Tables, family: LevelFamily) -> None:
+        """Start the variances of effects where pairs of noisy ratings point (`pairs.py`)."""
+        typical, reader, design = EFFECT * self.variance, Reader.of(tables, family), self.design
+        means, shared = (self.left, self.right), (design.x, self.shared)
+        found = effect_variances(design.table, means, shared, reader, self.residual, self.beliefs, typical)
+        for prior, variance in zip((self.item_prior, self.user_prior), found, strict=True):
+            prior.start_effect_at(max(variance, _LEAST_EFFECT * typical))
+
+    def find_factors(self, tables: Tables, family: LevelFamily, *, trial: bool = False) -> None:
         """Start the factors where the noisy ratings point (`start.py`)."""
         k = min(self.k, *self.design.census.shape)
         if k:
+            reader = Reader.of(tables, family)
             self.f[:, :k] = leading_users(
-                self.design.table, self.left, self.right, Reader.of(tables, family), self.residual, k
+                self.design.table, self.left, self.right, reader, self.residual, k, trial=trial
             )
+
+    def expect_factors(self) -> None:
+        """Take the factors at their prior size, which leaves less to the residual."""
+        self.residual = max(self.residual - FACTORS * self.variance, _FIRST_RESIDUAL * self.variance)
+
+    def held_out(self, tables: Tables, family: LevelFamily) -> Floats:
+        """How likely the held-out symbols were, in logs."""
+        left, right, reader = self.left, self.right, Reader.of(tables, family)
+
+        def look(block: Block) -> Made:
+            eta = at_ratings(block, left[block.users], right)
+            return Made(rows=(reader.log_chances(block, eta, held_out(block)),))
+
+        return self.design.table.run(look, reads=[CHOICE, SYMBOL]).rows[0]
 
     def sweep(
         self,
@@ -118,6 +148,7 @@ class Slopes:
         *,
         users: bool = True,
         bold: bool = False,
+        trial: bool = False,
     ) -> float:
         """Users given items, unless `users` is off, then items given users; how far the users' update moved the means.
 
@@ -125,7 +156,7 @@ class Slopes:
         least squares does.
         """
         evidence, tally = Evidence.none(self.user_prior), Tally.none()
-        sweep = self._pass(tables, family, messages[1], users=users, bold=bold)
+        sweep = self._pass(tables, family, messages[1], users=users, bold=bold, trial=trial)
         n, d = self.design.census.n_items, self.item_prior.dimensions
         sums = [np.zeros((n, packed_size(d))), np.zeros((n, d)), tally.sums, *evidence.sums]
         rows = self.design.table.run(sweep, sums, reads=[CHOICE, SYMBOL]).rows

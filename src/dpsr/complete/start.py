@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.complete.sweep import held_out
 from dpsr.complete.symbols import CHOICE, SYMBOL, Reader
 from dpsr.design.embeddings import degree_scales
 from dpsr.engine import Block, Made, Table
-from dpsr.engine.products import add_by_item, at_ratings, by_user
+from dpsr.engine.products import Beside, add_by_item, at_ratings, by_user
 from dpsr.engine.table import zeros
 from dpsr.linalg.gram import leading_right
 
@@ -23,13 +24,17 @@ _TOLERANCE, _PRODUCTS = 1e-2, 12
 """A start needs directions, not digits."""
 
 
-def leading_users(table: Table, left: Floats, right: Floats, reader: Reader, residual: float, k: int) -> Floats:
-    """k user factors of unit size, none beyond three."""
+def leading_users(
+    table: Table, left: Beside, right: Floats, reader: Reader, residual: float, k: int, *, trial: bool
+) -> Floats:
+    """k user factors of unit size, none beyond three; in a `trial`, without the ratings that are held out."""
     users, items = degree_scales(table.census.user_counts), degree_scales(table.census.item_counts)
 
     def write(block: Block) -> Made:
         eta = at_ratings(block, left[block.users], right)
         z, w = reader.read(block, eta, residual)
+        if trial:
+            w[held_out(block)] = 0
         excess = w * (z - eta) * np.repeat(users[block.users], block.counts) * items[block.items]
         return Made({_EXCESS: excess.astype(np.float32)})
 

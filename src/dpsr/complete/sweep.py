@@ -34,6 +34,16 @@ _DIRECT = np.empty(0, np.int32)
 _SAMPLE_EVERY = 512
 
 
+_HELD = 20
+"""One rating in so many is held out of a trial."""
+
+
+def held_out(block: Block) -> npt.NDArray[np.bool_]:
+    """The ratings of a block that a trial does not see: scattered over the whole table, however it is cut."""
+    place = np.arange(block.start, block.start + len(block.items), dtype=np.uint64)
+    return np.asarray(place * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)) % np.uint64(_HELD) == 0
+
+
 @dataclass(frozen=True, eq=False)
 class Sides:
     """Both sides between two passes: users [x, c, f] with the variance of (c, f), items [b, z, g] with theirs."""
@@ -73,8 +83,8 @@ class Tally:
 class Sweep:
     """The pass as a value: everything it reads but the block.
 
-    `users` says whether users are updated; a `bold` pass takes the partners' factors for known; `released` names the
-    column of means that a last pass writes.
+    `users` says whether users are updated; a `bold` pass takes the partners' factors for known; a `trial` leaves out
+    the ratings that are held out; `released` names the column of means that a last pass writes.
     """
 
     sides: Sides
@@ -86,6 +96,7 @@ class Sweep:
     k: int
     users: bool = True
     bold: bool = False
+    trial: bool = False
     released: str | None = None
 
     def __call__(self, block: Block, item_a: Floats, item_h: Floats, tally: Floats, *evidence: Floats) -> Made:
@@ -93,6 +104,8 @@ class Sweep:
         left, right = np.column_stack([s.x[who], s.c[who], s.f[who]]), np.column_stack([s.b, s.z, s.g])
         eta = at_ratings(block, left, right)
         z, w = self.reader.read(block, eta, self.residual)
+        if self.trial:
+            w[held_out(block)] = 0
         self._count_residual(block, z - eta, w, tally)
         if not self.users:
             self._tell_items(block, z, w, s.c[who], s.f[who], None, item_a, item_h)

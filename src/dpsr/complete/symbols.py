@@ -34,9 +34,11 @@ _LEAST = 1e-6
 class Reader:
     """Reads the symbols of a block at given means, for one family of levels.
 
-    `guesses` are r_s on the grid of means (channel, symbol, mean), `explained` is rho (channel, mean).
+    On the grid of means, `chances` are P[s] and `guesses` r_s (channel, symbol, mean), `explained` is rho (channel,
+    mean).
     """
 
+    chances: Floats
     guesses: Floats
     explained: Floats
     first: float
@@ -46,13 +48,13 @@ class Reader:
     def of(cls, tables: Mapping[int, Floats], family: LevelFamily) -> Reader:
         """From P[symbol | level] of every channel in use."""
         n, most = max(tables) + 1, max(table.shape[1] for table in tables.values())
-        guesses, explained = np.zeros((n, most, GRID)), np.zeros((n, GRID))
+        chances, guesses, explained = np.zeros((n, most, GRID)), np.zeros((n, most, GRID)), np.zeros((n, GRID))
         for c, table in tables.items():
             chance = family.table @ table
             r = (family.table * family.y) @ table / np.maximum(chance, 1e-300)
-            guesses[c, : table.shape[1]] = r.T
+            chances[c, : table.shape[1]], guesses[c, : table.shape[1]] = chance.T, r.T
             explained[c] = (chance * (r - family.means[:, None]) ** 2).sum(axis=1) / family.variance
-        return cls(guesses, np.clip(explained, _LEAST, 1.0), float(family.means[0]), family.spacing)
+        return cls(chances, guesses, np.clip(explained, _LEAST, 1.0), float(family.means[0]), family.spacing)
 
     def read(self, block: Block, m: Floats, residual: float) -> tuple[Floats, Floats]:
         """Pseudo-observations of the means and their weights."""
@@ -61,6 +63,13 @@ class Reader:
         with threads_for(8 * len(m)):
             _read(m, choice, symbol, self.guesses, self.explained, self.first, self.spacing, 1 / residual, z, w)
         return z, w
+
+    def log_chances(self, block: Block, m: Floats, some: npt.NDArray[np.bool_]) -> Floats:
+        """How likely the symbols of `some` ratings were, at the means m."""
+        x = np.clip((m[some] - self.first) / self.spacing, 0, GRID - 1)
+        g = np.minimum(x.astype(np.int64), GRID - 2)
+        at = block.columns[CHOICE][some], block.columns[SYMBOL][some]
+        return np.asarray(np.log((1 - (x - g)) * self.chances[*at, g] + (x - g) * self.chances[*at, g + 1]))
 
 
 @fast_parallel_kernel

@@ -29,6 +29,19 @@ from dpsr.types import Census
 ITEMS = "items"
 
 
+class _Growing:
+    """Rows put together as they come, in place: parts and the whole are never held at once."""
+
+    def __init__(self, like: Array) -> None:
+        self.array = np.empty((0, *like.shape[1:]), like.dtype)
+
+    def add(self, part: Array) -> None:
+        """More rows at the end."""
+        size = len(self.array)
+        self.array.resize((size + len(part), *part.shape[1:]), refcheck=False)
+        self.array[size:] = part
+
+
 class DiskTable(Table):
     """A census and a folder of blocks."""
 
@@ -58,16 +71,18 @@ class DiskTable(Table):
         keep: bool = False,
     ) -> Answer:
         """See `Table`."""
-        rows: list[tuple[Array, ...]] = []
+        rows: list[_Growing] = []
         for number, block in enumerate(self.scan(reads)):
             if keep and all(self.has(name, number) for name in writes):
                 continue
             made = task(block, *sums)
             if made is not None:
-                rows.append(made.rows)
+                rows = rows or [_Growing(part) for part in made.rows]
+                for whole, part in zip(rows, made.rows, strict=True):
+                    whole.add(part)
                 for name in writes:
                     self.write(name, number, made.columns[name])
-        return Answer(tuple(sums), tuple(np.concatenate(parts) for parts in zip(*rows, strict=True)))
+        return Answer(tuple(sums), tuple(whole.array for whole in rows))
 
     def scan(self, reads: Sequence[str] = ()) -> Iterator[Block]:
         """See `Table`. The next block is read while this one is worked on, and sorted by item if this one was."""

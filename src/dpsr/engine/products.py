@@ -9,6 +9,8 @@ One thread owns each row of a result and adds in the order of the data, so the b
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 from numba import prange
@@ -24,6 +26,16 @@ _ONES = np.empty(0)
 
 _STEP = 4
 """Multiply-adds that take as long as fetching one number by its index."""
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """Arrays side by side, put together only for the rows that are asked for: a whole one would be a copy of all."""
+
+    parts: tuple[Floats, ...]
+
+    def __getitem__(self, rows: slice) -> Floats:
+        return np.column_stack([part[rows] for part in self.parts])
 
 
 def by_user(block: Block, X: Floats, values: Floats = _ONES) -> Floats:
@@ -53,7 +65,7 @@ def at_ratings(block: Block, left: Floats, right: Floats) -> Floats:
         return _inner(block.indptr, block.items, np.ascontiguousarray(left), np.ascontiguousarray(right))
 
 
-def moments_at_ratings(table: Table, left: Floats, right: Floats, sample: int) -> tuple[float, float, Floats]:
+def moments_at_ratings(table: Table, left: Floats | Beside, right: Floats, sample: int) -> tuple[float, float, Floats]:
     """Mean and variance of left_u . right_j over ratings, and some `sample` of them evenly spread."""
     step = max(1, table.census.n_ratings // sample)
 

@@ -91,7 +91,7 @@ def plain_scales(counts: npt.NDArray[np.int64]) -> Floats:
 class SlopesAlone(Slopes):
     """Stage 3 with no factor to start."""
 
-    def find_factors(self, tables: Tables, family: LevelFamily) -> None:
+    def find_factors(self, tables: Tables, family: LevelFamily, *, trial: bool = False) -> None:
         """There are none."""
 
 

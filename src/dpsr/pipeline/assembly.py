@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 def assemble(mask: Mask | Census, scale: Scale, state: Slopes) -> Model:
     """prediction = midpoint + half-width * left . right, as two thin factors; strangers get averages over ratings."""
     half = scale.width / 2
-    left = np.column_stack([state.left, np.ones(mask.n_users)])
+    left = np.column_stack([state.left[:], np.ones(mask.n_users)])
     right = np.column_stack([half * state.right, np.full(mask.n_items, scale.midpoint)])
     everyone = _average(left, mask.user_counts)
     everything = _average(right, mask.item_counts)

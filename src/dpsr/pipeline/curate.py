@@ -20,8 +20,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
-from sklearn.base import clone
-
 from dpsr import report
 from dpsr.engine.raw import RawTable
 from dpsr.errors import DpsrError, LedgerError, PrivacyError, ReleaseError
@@ -165,7 +163,7 @@ def _charged(
     """Charge, fit, write, record."""
     announce("Charging the ledger")
     charge = account.charge("paper" if isinstance(estimator, PaperDPSR) else "default")
-    contents, pages = _made(clone(estimator).set_params(epsilon=charge.spendable), ratings, journal)
+    contents, pages = _made(estimator.unfitted().set_params(epsilon=charge.spendable), ratings, journal)
     charge.check(contents.certificate)
     _write(contents, pages(account.budget), draft)
     account.ledger.record(charge, contents.certificate)

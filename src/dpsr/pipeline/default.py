@@ -10,12 +10,13 @@ question depends on the public mask and on earlier answers alone, so their price
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.complete.learning import Learning
 from dpsr.complete.slopes import N_FACTORS, Slopes
 from dpsr.complete.symbols import CHOICE, SYMBOL
 from dpsr.denoise.effects import NoisySums, learn_effects, own_messages
@@ -36,21 +37,13 @@ from dpsr.privacy.budget import Components, Forecast, Split, forecast, split
 from dpsr.privacy.journal import Journal
 from dpsr.release import Contents, Release
 from dpsr.types import Mask, Model, Scale
-from dpsr.types.effects import Message
 from dpsr.types.levels import GRID, LevelFamily, tabulate, with_variance
 from dpsr.types.raw import RawRatings
 
 Floats = npt.NDArray[np.float64]
 
-Family = Callable[[Slopes], LevelFamily]
-
 RELEASED = "released"
 """The column of private ratings that the pipeline ends with."""
-
-_SWEEPS, _SETTLED = 8, 0.005
-_BOLD_SWEEPS, _STALLED, _CLEARLY = 60, 0.96, 0.5
-_TRIAL_RATINGS = 200_000
-"""A trial that fails costs a few sweeps, one that succeeds some fifty: as much as eight of a million ratings."""
 
 _CHANNEL_EVERY = 3
 """Channels are built for every third mean of the grid, a tenth of a half-width apart: at most twenty a fit."""
@@ -114,9 +107,12 @@ class DPSR(PrivateRecommender):
         state = Slopes(design, effects, prior, mean=usage.mean, variance=usage.variance, k=k)
         if shares.ratings:
             announce("Drawing noise for every rating")
-            tables = ask_ratings(vault, _family(usage, y, state.residual + state.doubt, state.sample), state)
+            tables = ask_ratings(
+                vault, with_variance(y, usage.log_base, state.residual + state.doubt, state.sample), state
+            )
             announce("Learning tastes from the noisy ratings")
-            state = learn_slopes(state, tables, usage, y, own_messages(design, sums, effects))
+            learning = Learning(tables, y, usage.log_base, own_messages(design, sums, effects))
+            state = learning.learn(state, RELEASED)
         else:
             state.release_means(RELEASED)
         to_rating_points(vault.table, vault.scale)
@@ -180,65 +176,6 @@ def ask_ratings(vault: Vault, prior: LevelFamily, state: Slopes) -> dict[int, Fl
     channels = {int(c): optimal_channel(vault.scale, vault.left, prior.table[centres[c]]) for c in np.flatnonzero(used)}
     vault.symbols(channels, choice=CHOICE, symbol=SYMBOL)
     return {c: channel.probabilities for c, channel in channels.items()}
-
-
-def _family(usage: Usage, y: Floats, variance: float, means: Floats) -> LevelFamily:
-    """Ratings around their means with the given average variance."""
-    return with_variance(y, usage.log_base, variance, means)
-
-
-def learn_slopes(
-    state: Slopes, tables: dict[int, Floats], usage: Usage, y: Floats, messages: tuple[Message, Message]
-) -> Slopes:
-    """The state in which factors explain most: cautious from the start, or after a bold trial.
-
-    Averaging over uncertain factors shrinks them, and where little noise hides many of them it shrinks them away before
-    they can show (variational inference has two fixed points there). A trial that takes factors for known finds the
-    other one. It is kept if cautious sweeps afterwards still leave less than half of the residual: where boldness was
-    overfitting, they undo it. On large sets rows are well known, and no trial is needed.
-    """
-
-    def family(of: Slopes) -> LevelFamily:
-        return _family(usage, y, of.residual, of.sample)
-
-    state.find_factors(tables, family(state))
-    trial = state.fork() if state.design.census.n_ratings <= _TRIAL_RATINGS else None
-    _settle(state, tables, family, messages, begin=True)
-    if trial is not None and _take_for_known(trial, tables, family, messages) < _CLEARLY * state.residual:
-        _settle(trial, tables, family, messages)
-        state = trial if trial.residual < _CLEARLY * state.residual else state
-    state.finish(tables, family(state), messages[1], RELEASED)
-    return state
-
-
-def _settle(
-    state: Slopes, tables: dict[int, Floats], family: Family, messages: tuple[Message, Message], *, begin: bool = False
-) -> None:
-    """Sweep until the means settle; the spread of ratings around them is learned on the way.
-
-    At the beginning items come first, because users know nothing yet about their factors.
-    """
-    for sweep in range(_SWEEPS):
-        if sweep % 2 == 0:
-            now = family(state)
-        begins = begin and sweep == 0
-        if state.sweep(tables, now, messages, users=not begins) < _SETTLED and not begins:
-            break
-
-
-def _take_for_known(
-    state: Slopes, tables: dict[int, Floats], family: Family, messages: tuple[Message, Message]
-) -> float:
-    """Bold sweeps, two by two, as long as each pair leaves clearly less unexplained; the residual they end with."""
-    before = np.inf
-    for pair in range(_BOLD_SWEEPS // 2):
-        now = family(state)
-        state.sweep(tables, now, messages, users=pair > 0, bold=True)
-        state.sweep(tables, now, messages, bold=True)
-        if pair > 1 and state.residual > _STALLED * before:
-            break
-        before = state.residual
-    return state.residual
 
 
 def to_rating_points(table: Table, scale: Scale) -> None:

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from dpsr.pipeline.cards import pages_of
+from dpsr.pipeline.parameters import Parameters
 from dpsr.privacy import NoiseSource
 from dpsr.release import Recommendations, Release
 from dpsr.release.folder import write_release
 from dpsr.report import Budget
 from dpsr.types import Certificate, Model
 from dpsr.types.ids import Ids
+from dpsr.types.raw import RawRatings
 
 
-class PrivateRecommender(BaseEstimator):  # type: ignore[misc]
+class PrivateRecommender(Parameters, ABC):
     """A private recommender with scikit-learn manners. Subclasses set `release_` in `fit`."""
 
     release_: Release
     random_state: int | None
+
+    @abstractmethod
+    def fit(self, ratings: RawRatings) -> Self:
+        """Ask, infer, release."""
 
     def predict(self, users: Ids, items: Ids) -> npt.NDArray[np.float64]:
         """Predicted ratings inside the scale; unknown users and items get the best that is known."""
@@ -51,6 +56,8 @@ class PrivateRecommender(BaseEstimator):  # type: ignore[misc]
     def release(self) -> Release:
         """The fitted release; an error before `fit`."""
         if not hasattr(self, "release_"):
+            from sklearn.exceptions import NotFittedError
+
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit(ratings) first.")
         return self.release_
 

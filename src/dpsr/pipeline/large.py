@@ -11,6 +11,7 @@ similarities of its Stage 2: the more there is, the fewer passes they take.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import re
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 
 from dpsr.data.ingest import ingest
 from dpsr.data.quoting import shown
@@ -40,6 +42,9 @@ from dpsr.types import Census, Scale
 _BASE, _USER, _ITEM, _RATING = 350 << 20, 1 << 10, 5 << 10, 400
 _PAPER_RATING = 200
 """Bytes a rating of a block in the passes of the paper's stages, which keep less of it than the default ones."""
+
+_MMAP_THRESHOLD = -3
+"""glibc's name for the size from which an array gets pages of its own."""
 
 _SMALLEST = 1 << 14
 _LEAST_SORT = 100 << 20
@@ -72,6 +77,14 @@ def room_left(census: Census, memory: int) -> int:
     """Bytes that an allowance leaves for item-side sums of the paper's stages."""
     fixed = _BASE + _USER * census.n_users + _ITEM * census.n_items
     return memory - fixed - _PAPER_RATING * block_size(census, memory)
+
+
+def give_back_freed_memory() -> None:
+    """From here on memory that is freed goes back to the system at once, which costs some time."""
+    pa.set_memory_pool(pa.system_memory_pool())
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # the C library of Linux; others do so, or cannot
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, 1 << 20)
 
 
 @contextmanager
@@ -107,6 +120,7 @@ def _claim(folder: Path) -> None:
 def table_on_disk(path: Path, work: Path, *, scale: Scale, memory: int, **reading: Any) -> RawTable:
     """The file's ratings as blocks in the working folder, whose size the memory allows."""
     announce("Sorting the ratings on disk")
+    give_back_freed_memory()
     sizes = partial(block_size, memory=memory)
     sort = max(memory // 3, _LEAST_SORT)  # an allowance below that is refused as soon as the ids are counted
     raw = ingest(path, work, scale=scale, memory=sort, block_size=sizes, **reading)

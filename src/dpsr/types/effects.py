@@ -27,6 +27,13 @@ class Effects:
     item_doubt: Floats
     user_doubt: Floats
 
+    @property
+    def known(self) -> tuple[float, float]:
+        """How many item effects, and user effects, the sums determine: each counts by how far its doubt has fallen."""
+        sides = (self.item_doubt, self.item_share), (self.user_doubt, self.user_share)
+        items, users = (float(np.sum(np.clip(1 - doubt / share, 0, 1))) for doubt, share in sides)
+        return items, users
+
 
 @dataclass(frozen=True, eq=False)
 class Message:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dpsr.evaluate.peers.base import MASK, SEEDED, PrivatePeer, Protection
 from dpsr.evaluate.ranking import Predictor
 from dpsr.pipeline import DPSR
+from dpsr.pipeline.estimator import PrivateRecommender
 from dpsr.types.raw import RawRatings
 
 
@@ -21,6 +22,7 @@ class Pipeline(PrivatePeer):
     name: str = "dpsr"
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
+        model: PrivateRecommender
         if self.name == "dpsr":
             model, note = DPSR(self.epsilon, random_state=self.random_state).fit(ratings), SEEDED
         else:
