@@ -242,3 +242,10 @@ def test_rows_of_all_blocks_come_together_in_order_whatever_their_shape(tmp_path
     assert len(firsts) == table.n_blocks
     assert firsts.dtype == np.int32
     assert none.shape == (0,)
+
+
+def test_a_sample_of_a_block_keeps_nothing_else_in_memory(tmp_path):
+    block = next(on_disk(realistic(0, n_users=60, n_items=40, n_ratings=1_000), tmp_path, 300).table.scan())
+    sample = block.every(7, np.arange(len(block.items)))
+    np.testing.assert_array_equal(sample, np.arange(0, len(block.items), 7))
+    assert sample.base is None

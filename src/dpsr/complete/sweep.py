@@ -12,6 +12,7 @@ logs, is taken at a time: `doubt` belongs to the v of the pass before, and whole
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -101,8 +102,7 @@ class Sweep:
 
     def __call__(self, block: Block, item_a: Floats, item_h: Floats, tally: Floats, *evidence: Floats) -> Made:
         s, who = self.sides, block.users
-        left, right = np.column_stack([s.x[who], s.c[who], s.f[who]]), np.column_stack([s.b, s.z, s.g])
-        eta = at_ratings(block, left, right)
+        eta = at_ratings(block, np.column_stack([s.x[who], s.c[who], s.f[who]]), self._right)
         z, w = self.reader.read(block, eta, self.residual)
         if self.trial:
             w[held_out(block)] = 0
@@ -113,7 +113,7 @@ class Sweep:
         new = self._update(block, z, w, Evidence(*evidence))
         q = s.z.shape[1]
         c, f = new.mean[:, :q], new.mean[:, q:]
-        after = at_ratings(block, np.column_stack([s.x[who], c, f]), right)
+        after = at_ratings(block, np.column_stack([s.x[who], c, f]), self._right)
         tally[2] += np.sum((after - eta) ** 2) / self.residual
         tally[3] += len(eta)
         rows = new.mean, new.variance, block.every(_SAMPLE_EVERY, eta)
@@ -122,15 +122,36 @@ class Sweep:
         self._tell_items(block, z, w, c, f, None if self.bold else new.factor_covariance, item_a, item_h)
         return Made(rows=rows)
 
+    # item-side arrays, put together once a pass and not once a block
+
+    @cached_property
+    def _right(self) -> Floats:
+        s = self.sides
+        return np.column_stack([s.b, s.z, s.g])
+
+    @cached_property
+    def _shared_right(self) -> Floats:
+        return np.column_stack([self.shared, self.sides.z])
+
+    @cached_property
+    def _items_as_partners(self) -> Singles:
+        s = self.sides
+        covariance = None if s.items is None or self.bold else s.items.factor_covariance
+        return _partners(np.column_stack([s.z, s.g]), covariance)
+
+    @cached_property
+    def _items_in_doubt(self) -> Floats:
+        s = self.sides
+        assert s.items is not None
+        return np.column_stack([np.column_stack([s.z, s.g]) ** 2, s.items.variance])
+
     def _update(self, block: Block, z: Floats, w: Floats, evidence: Evidence) -> Posterior:
         """The posterior of the block's users given the items."""
         s, k, n, who = self.sides, self.k, block.n_users, block.users
         d = s.z.shape[1] + k
         rest = z - at_ratings(block, s.x[who], s.b)
         a, h = np.zeros((n, packed_size(d))), np.zeros((n, d))
-        covariance = None if s.items is None or self.bold else s.items.factor_covariance
-        x = np.column_stack([s.z, s.g])
-        _normal(np.arange(n), block.indptr, block.items, _DIRECT, rest, w, x, covariance, a, h)
+        _normal(np.arange(n), block.indptr, block.items, _DIRECT, rest, w, self._items_as_partners, a, h)
         rows = Rows(a, h, self.message.value[who], self.message.variance[who], s.x[who], block.counts > 0)
         return posterior(rows, self.prior, k, evidence, about_weights=True)
 
@@ -138,31 +159,32 @@ class Sweep:
         self, block: Block, z: Floats, w: Floats, c: Floats, f: Floats, covariance: Singles | None, a: Floats, h: Floats
     ) -> None:
         """Add what the block's users say to the items' normal equations."""
-        s, x = self.sides, self.sides.x[block.users]
-        rest = z - at_ratings(block, np.column_stack([x, c]), np.column_stack([self.shared, s.z]))
+        x = self.sides.x[block.users]
+        rest = z - at_ratings(block, np.column_stack([x, c]), self._shared_right)
         by = block.by_item
-        _normal(by.items, by.ptr, by.rows, by.places, rest, w, np.column_stack([x, f]), covariance, a, h)
+        _normal(by.items, by.ptr, by.rows, by.places, rest, w, _partners(np.column_stack([x, f]), covariance), a, h)
 
     def _count_residual(self, block: Block, off: Floats, w: Floats, tally: Floats) -> None:
         s, who = self.sides, block.users
         if s.user_variance is None or s.items is None:
             return
-        doubt = at_ratings(
-            block,
-            np.column_stack([s.user_variance[who], np.column_stack([s.x[who], s.f[who]]) ** 2]),
-            np.column_stack([np.column_stack([s.z, s.g]) ** 2, s.items.variance]),
-        )
+        left = np.column_stack([s.user_variance[who], np.column_stack([s.x[who], s.f[who]]) ** 2])
+        doubt = at_ratings(block, left, self._items_in_doubt)
         with threads_for(8 * len(w)):
             tally[:2] += scores(off, w, doubt)
 
 
+def _partners(x: Floats, covariance: Singles | None) -> Singles:
+    """What rows see of their partners: their vectors and, where they are uncertain, the covariance of their factors."""
+    singles = x.astype(np.float32)
+    return singles if covariance is None else np.hstack([singles, covariance])
+
+
 def _normal(
-    to: Ints, ptr: Ints, idx: Ints, places: Ints, target: Floats, weight: Floats, x: Floats,
-    covariance: Singles | None, a: Floats, h: Floats,
+    to: Ints, ptr: Ints, idx: Ints, places: Ints, target: Floats, weight: Floats, partners: Singles,
+    a: Floats, h: Floats,
 ) -> None:  # fmt: skip
     """Normal equations of rows `to`, with the mean-field terms of partners whose factors are uncertain."""
-    d = x.shape[1]
-    singles = x.astype(np.float32)
-    partners = singles if covariance is None else np.hstack([singles, covariance])
+    d = h.shape[1]
     with threads_for(len(target) * d * d):
         add_normal_equations(to, ptr, idx, places, root_and_product(weight, target), partners, d, a, h)

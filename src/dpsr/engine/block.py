@@ -72,8 +72,11 @@ class Block:
         return np.repeat(np.arange(self.n_users, dtype=np.int32), self.counts)
 
     def every(self, step: int, values: Array) -> Array:
-        """Of one value a rating, those that stand at multiples of `step` in the whole table, however it is cut."""
-        return values[-self.start % step :: step]
+        """Of one value a rating, those that stand at multiples of `step` in the whole table, however it is cut.
+
+        A copy: a view would keep all of them in memory.
+        """
+        return values[-self.start % step :: step].copy()
 
     @cached_property
     def by_item(self) -> ByItem:
