@@ -7,6 +7,8 @@ so spends the same epsilon through the same vault. All variants of one (set, eps
     embeddings             counts alone as public features
     degree regularisation  N = D_u^-1/2 M D_j^-1/2 without the average degree added
     factors                slopes on public features only
+    pairs                  variances of effects start from the sums alone
+    three starts           the cautious one only
     tuned channels         one channel for all ratings, tuned to their average distribution
     ratings, sums          everything that the histogram leaves for one of the two questions
 
@@ -95,6 +97,13 @@ class SlopesAlone(Slopes):
         """There are none."""
 
 
+class SlopesFromSums(Slopes):
+    """Stage 3 that believes of effects what the sums said."""
+
+    def find_effects(self, tables: Tables, family: LevelFamily) -> None:
+        """They are not looked for."""
+
+
 def _counts_only() -> SimpleNamespace:
     real = vars(default)["Design"]
     return SimpleNamespace(of=lambda mask: real.of(mask, rank=0))
@@ -110,7 +119,7 @@ def _all_for_ratings(mask: Census, scale: Scale, epsilon: float) -> Split:
     return replace(shares, sums=0.0, ratings=shares.sums + shares.ratings)
 
 
-PIPELINE, EMBEDDINGS = "dpsr.pipeline.default", "dpsr.design.embeddings"
+PIPELINE, EMBEDDINGS, LEARNING = "dpsr.pipeline.default", "dpsr.design.embeddings", "dpsr.complete.learning"
 
 VARIANTS: Mapping[str, Callable[[], dict[tuple[str, str], Any]]] = {
     "full": dict,
@@ -118,6 +127,8 @@ VARIANTS: Mapping[str, Callable[[], dict[tuple[str, str], Any]]] = {
     "without mask embeddings": lambda: {(PIPELINE, "Design"): _counts_only()},
     "without degree regularisation": lambda: {(EMBEDDINGS, "degree_scales"): plain_scales},
     "without factors": lambda: {(PIPELINE, "N_FACTORS"): 0, (PIPELINE, "Slopes"): SlopesAlone},
+    "without pairs": lambda: {(PIPELINE, "Slopes"): SlopesFromSums},
+    "cautious start only": lambda: {(LEARNING, "TRIAL_RATINGS"): 0},
     "one channel for all ratings": lambda: {(PIPELINE, "ask_ratings"): one_channel},
     "sums only": lambda: {(PIPELINE, "split"): _all_for_sums},
     "ratings only": lambda: {(PIPELINE, "split"): _all_for_ratings, (PIPELINE, "ask_sums"): no_sums},
