@@ -8,7 +8,7 @@ from scipy.linalg import sqrtm
 
 from dpsr.complete.kernels import add_normal_equations, packed_size, root_and_product, scores, spd_inverse, unpack
 from dpsr.complete.side import Evidence, Prior, Rows, _geometric, add_evidence_about_weights, posterior
-from dpsr.complete.sweep import _DIRECT, _normal
+from dpsr.complete.sweep import _DIRECT, _normal, _partners
 from dpsr.types.effects import Message
 
 ROWS, OTHERS, FEATURES = 11, 8, 3
@@ -33,7 +33,8 @@ def update_side(entries, target, weight, partner, prior, message):
     """Stage 3's update of the items: V first, then rows, then L; the prior learns in place."""
     n, d = len(entries.ptr) - 1, partner.x.shape[1]
     a, h = np.zeros((n, packed_size(d))), np.zeros((n, d))
-    _normal(np.arange(n), entries.ptr, entries.idx, _DIRECT, target, weight, partner.x, partner.covariance, a, h)
+    partners = _partners(partner.x, partner.covariance)
+    _normal(np.arange(n), entries.ptr, entries.idx, _DIRECT, target, weight, partners, a, h)
     rows = Rows(a, h, message.value, message.variance, prior.features, np.diff(entries.ptr) > 0)
     about, evidence = Evidence.none(prior), Evidence.none(prior)
     add_evidence_about_weights(rows, prior, about)
