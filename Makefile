@@ -17,7 +17,7 @@ demo: $(STAMP)  ## the main job on an embedded sample
 
 test: $(STAMP)  ## lint, types, tests
 	$(MAKE) --no-print-directory check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check src tests benchmarks

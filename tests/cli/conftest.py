@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import pytest
 
 from dpsr import DPSR, Ratings
-from dpsr.cli import main
+from dpsr.cli import main, terminal
 from dpsr.data import realistic
 
 
@@ -22,6 +22,8 @@ def dpsr(monkeypatch, capsys):
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["dpsr", *map(str, arguments)])
         monkeypatch.setenv("COLUMNS", "200")
+        for console in (terminal.out, terminal.err):
+            monkeypatch.setattr(console, "_width", 200)  # it may have been made where the terminal was narrower
         code = 0
         try:
             main()
