@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print every table; the exit status says whether a promise was broken."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="four small sets, four budgets, two seeds")
-    parser.add_argument("--seeds", type=int, default=3, help="how many; chance moves a mean over three by 0.3 %%")
+    parser.add_argument("--seeds", type=int, default=3, help="how many splits and draws of noise a line is the mean of")
     parser.add_argument("--set", action="append", choices=list(SETS), help="only this set (may be repeated)")
     options = parser.parse_args(arguments)
     names = options.set or (QUICK if options.quick else tuple(SETS))

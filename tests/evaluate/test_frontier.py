@@ -335,8 +335,8 @@ def test_a_variant_is_undone_even_if_its_fit_fails():
     before = vars(default)["ask_sums"]
 
     def fail():
-        with variant("ratings only"):
-            assert vars(default)["ask_sums"] is frontier_ablation.no_sums
+        with variant("without window"):
+            assert vars(default)["ask_sums"] is frontier_ablation.whole_sums
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

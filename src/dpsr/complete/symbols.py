@@ -28,6 +28,8 @@ CHOICE, SYMBOL = "choice", "symbol"
 """The columns of a table that say through which channel a rating went, and what came out."""
 
 _LEAST = 1e-6
+_RAREST = 1e-300
+"""A chance that rounding may make zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,7 @@ class Reader:
         chances, guesses, explained = np.zeros((n, most, GRID)), np.zeros((n, most, GRID)), np.zeros((n, GRID))
         for c, table in tables.items():
             chance = family.table @ table
-            r = (family.table * family.y) @ table / np.maximum(chance, 1e-300)
+            r = (family.table * family.y) @ table / np.maximum(chance, _RAREST)
             chances[c, : table.shape[1]], guesses[c, : table.shape[1]] = chance.T, r.T
             explained[c] = (chance * (r - family.means[:, None]) ** 2).sum(axis=1) / family.variance
         return cls(chances, guesses, np.clip(explained, _LEAST, 1.0), float(family.means[0]), family.spacing)
@@ -69,7 +71,8 @@ class Reader:
         x = np.clip((m[some] - self.first) / self.spacing, 0, GRID - 1)
         g = np.minimum(x.astype(np.int64), GRID - 2)
         at = block.columns[CHOICE][some], block.columns[SYMBOL][some]
-        return np.asarray(np.log((1 - (x - g)) * self.chances[*at, g] + (x - g) * self.chances[*at, g + 1]))
+        chance = (1 - (x - g)) * self.chances[*at, g] + (x - g) * self.chances[*at, g + 1]
+        return np.asarray(np.log(np.maximum(chance, _RAREST)))
 
 
 @fast_parallel_kernel

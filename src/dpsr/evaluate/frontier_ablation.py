@@ -51,8 +51,6 @@ from dpsr.types.levels import LevelFamily
 Floats = npt.NDArray[np.float64]
 
 EPSILONS = (0.5, 1.0, 3.0, 10.0)
-_UNKNOWN = 1e12
-"""Variance of a sum nobody asked for."""
 
 
 def whole_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Split) -> NoisySums:
@@ -68,12 +66,6 @@ def whole_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Split
         user_variance=noise + (1 - w) ** 2 * usage.variance * design.user_counts,
         user_gain=1 - w,
     )
-
-
-def no_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Split) -> NoisySums:
-    """Question 2 not asked: sums that say nothing."""
-    items, users = design.item_counts * 0, design.user_counts * 0
-    return NoisySums(items, items + _UNKNOWN, 0.5, users, users + _UNKNOWN, 0.5)
 
 
 def one_channel(vault: Vault, prior: LevelFamily, state: Slopes) -> dict[int, Floats]:
@@ -131,7 +123,7 @@ VARIANTS: Mapping[str, Callable[[], dict[tuple[str, str], Any]]] = {
     "cautious start only": lambda: {(LEARNING, "TRIAL_RATINGS"): 0},
     "one channel for all ratings": lambda: {(PIPELINE, "ask_ratings"): one_channel},
     "sums only": lambda: {(PIPELINE, "split"): _all_for_sums},
-    "ratings only": lambda: {(PIPELINE, "split"): _all_for_ratings, (PIPELINE, "ask_sums"): no_sums},
+    "ratings only": lambda: {(PIPELINE, "split"): _all_for_ratings},
 }
 """Names to replace, by module, in each variant."""
 
