@@ -29,10 +29,15 @@ _USERS = 500
 
 @section("spark", f"The default fit on Spark against memory, epsilon {EPSILON:g}, one seed")
 def spark(quick: bool) -> Iterator[Ratio]:
-    """Each size on two workers against memory, then one million on one worker against two."""
+    """Each size on two workers against memory, then on one worker against two, and what a model makes of it."""
     for size in tables.sizes(quick):
         yield from against_memory(size, quick)
-    yield workers()
+    measured = {size: workers(size) for size in tables.sizes(quick)}
+    for size, seconds in measured.items():
+        detail = f"one {seconds['1']:.3g} s, two {seconds['2']:.3g} s"
+        yield Ratio(f"spark {size}, two workers against one", seconds["1"] / seconds["2"], detail)
+    if not quick:
+        yield modelled(measured["1M"], measured["10M"])
 
 
 def against_memory(size: str, quick: bool) -> Iterator[Ratio]:
@@ -55,17 +60,26 @@ def reading(session: Any, path: Path) -> dict[str, Seconds]:
     return {name: timed(side) for name, side in sides.items()}
 
 
-def workers() -> Ratio:
-    """One million ratings on one worker, and on two."""
+def workers(size: str) -> dict[str, float]:
+    """Seconds of a fit on one worker, and on two."""
     seconds = {}
-    with file_of("1M") as path:
+    with file_of(size) as path:
         for cores in ("1", "2"):
             with spark_session(cores) as session:
                 warm = partial(fit, RawTable(gathered(session, path), SCALE))
                 warm()
-                seconds[cores] = timed(warm)
-    detail = f"one {seconds['1'].wall:.3g} s, two {seconds['2'].wall:.3g} s"
-    return Ratio("spark 1M, two workers against one", seconds["1"].wall / seconds["2"].wall, detail)
+                seconds[cores] = timed(warm).wall
+    return seconds
+
+
+def modelled(million: dict[str, float], ten: dict[str, float]) -> Ratio:
+    """T = a + N (b / w + c), N in millions, w workers: three measurements give a, b and c, the fourth checks them."""
+    b = 2 * (million["1"] - million["2"])
+    c = (ten["2"] - million["2"]) / 9 - b / 2
+    a = million["2"] - b / 2 - c
+    expected = a + 10 * (b + c)
+    detail = f"a {a:.2g} s, b {b:.2g} s, c {c:.2g} s; 10M on one worker {expected:.3g} s, measured {ten['1']:.3g} s"
+    return Ratio("spark, model against measured", expected / ten["1"], detail)
 
 
 @contextmanager

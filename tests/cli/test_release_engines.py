@@ -10,6 +10,7 @@ import pytest
 from small_ratings import options, write_csv
 
 from dpsr import load_release
+from dpsr.pipeline.cards import redraw
 from dpsr.privacy.ledger import Ledger
 
 
@@ -98,6 +99,19 @@ def test_a_folder_with_other_peoples_files_is_never_used_or_deleted(dpsr, csv, t
     assert [entry.name for entry in (tmp_path / "home").iterdir()] == ["letter.txt"]
 
 
+def check_card(folder):
+    """The page that came with the release is the one that is drawn from its files."""
+    redraw(folder, folder.parent / "again.html")
+    assert (folder / "card.html").read_text("utf-8") == (folder.parent / "again.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("method", ["default", "paper"])
+def test_a_release_on_disk_has_its_card(dpsr, csv, tmp_path, method):
+    disk = ["--engine", "disk", "--method", method]
+    assert dpsr("release", csv, *options(tmp_path / "r", epsilon="1"), *disk).code == 0
+    check_card(tmp_path / "r")
+
+
 needs_java = pytest.mark.skipif(
     "CI" not in os.environ and shutil.which("java") is None, reason="Spark needs Java, which is not installed"
 )
@@ -125,6 +139,7 @@ def test_a_release_on_spark_verifies(dpsr, csv, tmp_path, method):
     assert run.returncode == 0, run.stderr
     assert dpsr("verify", tmp_path / "r").code == 0
     assert len(load_release(tmp_path / "r").ratings) == 300
+    check_card(tmp_path / "r")
     assert [line for line in run.stderr.splitlines() if not line.endswith("...")] == [], "Spark speaks for itself"
 
 

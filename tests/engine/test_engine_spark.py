@@ -2,6 +2,7 @@
 
 import random
 import threading
+from base64 import b64encode
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from dpsr.engine import Made
 from dpsr.engine.block import block_edges
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.engine.spark import ITEMS, SparkTable
+from dpsr.engine.spark_task import add_up
 from dpsr.errors import DataError, PrivacyError
 from dpsr.pipeline.default import RELEASED
 from dpsr.privacy import NoiseSource
@@ -39,8 +41,16 @@ pytestmark = needs_spark
 
 
 @pytest.fixture(scope="module")
-def session():
-    with session_of("local[2,4]", **{"spark.broadcast.UDFCompressionThreshold": "100k"}) as session:
+def events(tmp_path_factory):
+    """Where the session writes what it did, plans included, as clusters do for their history."""
+    return tmp_path_factory.mktemp("events")
+
+
+@pytest.fixture(scope="module")
+def session(events):
+    small = {"spark.broadcast.UDFCompressionThreshold": "100k"}
+    history = {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
+    with session_of("local[2,4]", **small, **history, **{"spark.eventLog.dir": events.as_uri()}) as session:
         yield session
 
 
@@ -57,12 +67,11 @@ def blocks_of(session, ratings, size=SIZE):
     ends = mask.indptr[edges]
     columns = {ITEMS: mask.items.astype(np.int32), LEVEL: ratings.levels}
     cut = [
-        (number, {name: whole[a:b].tobytes() for name, whole in columns.items()})
-        for number, (a, b) in enumerate(pairwise(ends))
+        (number, *(whole[a:b].tobytes() for whole in columns.values())) for number, (a, b) in enumerate(pairwise(ends))
     ]
     dtypes = {name: str(whole.dtype) for name, whole in columns.items()}
-    rdd = session.sparkContext.parallelize(cut, 2)
-    return RawTable(SparkTable(session, rdd, mask.census, dtypes, block_ratings=size), ratings.scale)
+    blocks = session.createDataFrame(cut, f"number int, {ITEMS} binary, {LEVEL} binary").coalesce(2)
+    return RawTable(SparkTable(session, blocks, mask.census, dtypes, partitions=2, block_ratings=size), ratings.scale)
 
 
 def check_equal(ratings, raw, epsilon, *, drawn=True):
@@ -117,14 +126,30 @@ def test_columns_are_kept_hidden_and_dropped(session):
         next(raw.table.scan(["mark"]))
 
 
+@pytest.mark.parametrize(("partitions", "parts"), [(8, 8), (12, 3)])
+def test_many_partitions_have_their_sums_added_up_on_their_way(session, monkeypatch, partitions, parts):
+    raw, sent = on_spark(session, small(), size=100, partitions=partitions), []
+    monkeypatch.setattr("dpsr.engine.spark.add_up", lambda sums: (sent.append(len(sums) - 1), add_up(sums)))
+    census = raw.table.census
+
+    def count(block, total):
+        total += np.bincount(block.items, minlength=block.n_items)
+        return Made(rows=(block.counts,))
+
+    answer = raw.table.run(count, [np.zeros(census.n_items)])
+    np.testing.assert_array_equal(answer.sums[0], census.item_counts)
+    np.testing.assert_array_equal(answer.rows[0], census.user_counts)
+    assert sent == [parts]
+
+
 # --- noise exactly once ---
 
 
-@pytest.mark.parametrize("partitions", [1, 3, 7])
+@pytest.mark.parametrize("partitions", [1, 3, 9])
 def test_another_number_of_partitions_gives_the_same_symbols(session, partitions):
     ratings = small()
     raw = on_spark(session, ratings, partitions=partitions)
-    assert raw.table._state.blocks.getNumPartitions() == partitions
+    assert raw.table._state.blocks.rdd.getNumPartitions() == partitions
     np.testing.assert_array_equal(symbols(raw), symbols_in_memory(ratings))
 
 
@@ -173,6 +198,7 @@ def test_a_session_that_runs_is_used_left_running_and_left_as_it_was(session):
         raw.table.close()
     assert settings(session) == before
     assert not stored(session) - kept
+    assert not session.catalog.listTables("global_temp")
     assert session.range(3).count() == 3
 
 
@@ -227,6 +253,17 @@ def test_a_large_function_without_a_key_may_go_through_a_file_which_does_not_sta
     found = raw.table.run(add, [np.zeros(1)]).sums[0]
     np.testing.assert_allclose(found, sum(ballast[: len(block.items)].sum() for block in raw.table.scan()))
     assert sorted(folder.rglob("*")) == before
+
+
+def test_a_key_is_not_in_the_history_of_the_session(session, events):
+    """Plans are written there, and a plan knows the function that carries the key."""
+    noise = NoiseSource.system()
+    symbols(on_spark(session, small()), noise)
+    written = b"".join(path.read_bytes() for path in events.rglob("*") if path.is_file())
+    assert b"MapInArrow" in written
+    signed = [byte - 256 if byte > 127 else byte for byte in noise._key]
+    spelt = [noise._key.hex(), b64encode(noise._key).decode(), *(", ".join(map(str, k)) for k in (signed, noise._key))]
+    assert not [one for one in (noise._key, *(text.encode() for text in spelt)) if one in written]
 
 
 def test_an_error_inside_a_task_never_quotes_what_the_task_read(session):

@@ -17,10 +17,10 @@ VIEWS = [(width, theme) for width in (1280, 360) for theme in ("light", "dark")]
 @pytest.fixture(scope="module")
 def cards(release, not_private, hostile):
     return {
-        "private": card_of(release),
-        "charged": card_of(release, budget=Budget("films", 3.0, 1.0, 2.0)),
-        "not private": card_of(not_private),
-        "hostile": card_of(hostile),
+        "private": card_of(release.contents),
+        "charged": card_of(release.contents, budget=Budget("films", 3.0, 1.0, 2.0)),
+        "not private": card_of(not_private.contents),
+        "hostile": card_of(hostile.contents),
     }
 
 
@@ -91,7 +91,7 @@ def test_pointing_at_the_frontier_shows_the_forecast_under_the_pointer(opened, c
         readout = page.locator("#frontier .readout")
         before = readout.inner_text()
         dots = page.locator("#frontier [data-read]")
-        forecasts = expected_accuracy(release)
+        forecasts = expected_accuracy(release.contents)
         assert dots.count() == len(forecasts)
         for k, forecast in enumerate(forecasts):
             dots.nth(k).hover()
@@ -175,7 +175,7 @@ def test_text_by_strangers_stays_text(opened, hostile, policy):
         hostile.certificate.to_json().replace('"software":"dpsr', f'"software":{json.dumps(bad)[:-1]}dpsr')
     )
     strange = type(hostile)(hostile.model, hostile.ratings, certificate, PAYLOADS[1], {bad: bad})
-    html = card_of(strange, budget=Budget(PAYLOADS[0], 3.0, 1.0, 2.0))
+    html = card_of(strange.contents, budget=Budget(PAYLOADS[0], 3.0, 1.0, 2.0))
     with opened(html, bypass_csp=not policy) as page:
         for place in page.locator("bdi, footer dd, .dot").all():
             place.hover()
@@ -188,7 +188,7 @@ def test_text_by_strangers_stays_text(opened, hostile, policy):
 
 
 def test_a_payload_that_is_not_escaped_would_be_noticed(opened, hostile):
-    html = card_of(hostile).replace("</main>", PAYLOADS[2] + "</main>")
+    html = card_of(hostile.contents).replace("</main>", PAYLOADS[2] + "</main>")
     with opened(html, bypass_csp=True) as page:
         page.wait_for_function("window.pwned === 1", timeout=5_000)
 

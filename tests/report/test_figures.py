@@ -16,7 +16,7 @@ NAMES = ("distribution", "frontier", "shape")
 
 @pytest.fixture(scope="module")
 def files(release):
-    return figures(release, expected_accuracy(release))
+    return figures(release.contents, expected_accuracy(release.contents))
 
 
 def test_every_plot_is_there_as_a_vector_a_picture_and_a_table(files):
@@ -38,11 +38,11 @@ def test_the_tables_hold_the_numbers(files, release):
 
 
 def test_the_same_release_gives_the_same_pictures(files, release):
-    assert figures(release, expected_accuracy(release)) == files
+    assert figures(release.contents, expected_accuracy(release.contents)) == files
 
 
 def test_pictures_of_what_is_not_private_look_different(files, release, not_private):
-    same = figures(replace(release, certificate=not_private.certificate), ())
+    same = figures(replace(release, certificate=not_private.certificate).contents, ())
     assert set(same) == {name for name in files if not name.startswith("frontier")}
     assert same["shape.csv"] == files["shape.csv"]
     assert same["shape.svg"] != files["shape.svg"]

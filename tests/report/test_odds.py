@@ -69,5 +69,5 @@ def test_the_number_of_ratings_that_passes_a_certainty_is_the_first_that_does(ep
 
 def test_people_are_a_rating_the_median_user_and_the_heaviest(release):
     counts = sorted(n for n in np.bincount(release.mask.users).tolist() if n)
-    rows = people(release.certificate, release.mask)
+    rows = people(release.certificate, release.mask.census)
     assert [row.ratings for row in rows] == [1, counts[len(counts) // 2], counts[-1]]

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsr import Scale
+from dpsr.engine.block import block_edges
+from dpsr.report.glance import glance
 from dpsr.report.names import MAX_SHOWN, shown
 from dpsr.report.plots import BASE, MARGIN, TOP, bar_plot, doubling_labels, scale_labels
-from dpsr.report.samples import samples
+from dpsr.report.samples import sample_users, samples
 from dpsr.report.shape import Bin, doubling_bins, rating_bins
 
 
@@ -59,12 +61,26 @@ def test_scale_labels_stand_at_their_levels():
 
 def test_sample_users_are_chosen_by_public_counts_alone(release):
     counts = release.mask.user_counts
-    chosen = samples(release)
+    users = sample_users(release.mask.census)
+    chosen = samples(release.contents, users, glance(release.contents, list(users)).rated)
     assert [sample.n_ratings for sample in chosen] == sorted(sample.n_ratings for sample in chosen)
     assert np.quantile(counts, 0.5, method="lower") in [sample.n_ratings for sample in chosen]
     for sample in chosen:
         best = release.recommend(sample.user.text, 5)
         assert [s.item.text for s in sample.suggestions] == [str(item) for item in best.items]
+
+
+@pytest.mark.parametrize("size", [1, 70, 10**6])
+def test_a_glance_at_blocks_sees_what_the_whole_table_says(release, monkeypatch, size):
+    monkeypatch.setattr("dpsr.engine.memory.block_edges", lambda counts: block_edges(counts, size))
+    mask, ratings = release.mask, release.ratings
+    seen = glance(release.contents, [0, 3, mask.n_users - 1])
+    assert seen.bins == rating_bins(ratings, release.scale)
+    assert (seen.mean, seen.deviation) == pytest.approx((ratings.mean(), ratings.std()), rel=1e-12)
+    assert seen.rows == list(zip(mask.users[:5].tolist(), mask.items[:5].tolist(), ratings[:5].tolist(), strict=True))
+    for user, items in seen.rated.items():
+        assert items.tolist() == mask.items[mask.users == user].tolist()
+    assert list(seen.rated) == [0, 3, mask.n_users - 1]
 
 
 @given(st.text(max_size=600))

@@ -18,11 +18,12 @@ from dpsr.data.assemble import refuse_trivial
 from dpsr.data.identifiers import code_ids, integers_if_canonical
 from dpsr.data.quoting import shown
 from dpsr.data.spark_pack import TYPES, Coding, Packed, blocks_of, packed_facts, unnumbered
-from dpsr.data.spark_session import without_remarks
+from dpsr.data.spark_session import beside
 from dpsr.engine.block import BLOCK_RATINGS, Ints, block_edges
 from dpsr.engine.raw import RawTable
-from dpsr.engine.spark import SparkTable, gave_up, in_our_words
+from dpsr.engine.spark import SparkTable
 from dpsr.engine.spark_task import changed
+from dpsr.engine.spark_words import gave_up, in_our_words, without_remarks
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import DataError
 from dpsr.types import Census, Scale
@@ -57,17 +58,17 @@ def spark_table(
     origin = origin or Origin()
     columns = {"user": user, "item": item, "rating": rating, **({TIMESTAMP: timestamp} if timestamp else {})}
     with in_our_words(origin.refuse), without_remarks():
-        plain = frame.select(*(frame[_quoted(name)].alias(role) for role, name in columns.items()))
+        own, plain = beside(session, frame.select(*(frame[_quoted(at)].alias(role) for role, at in columns.items())))
         users, items = (_Vocabulary.of(plain, role, origin) for role in ("user", "item"))
         refuse_trivial(len(users.ids), len(items.ids), unnumbered(origin.name))
         census = Census(users.ids, items.ids, users.counts, items.counts, timestamp is not None)
         edges = block_edges(census.user_counts, block_ratings)
         number = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
         coding = Coding(users.spelt, items.spelt, number, scale, origin.name, census.timed)
-        wanted = partitions or session.sparkContext.defaultParallelism
-        blocks = blocks_of(plain, coding, n_blocks=len(edges) - 1, partitions=wanted)
+        size = min(partitions or own.sparkContext.defaultParallelism, len(edges) - 1)
+        blocks = blocks_of(plain, coding, n_blocks=len(edges) - 1, partitions=size)
         dtypes = {name: kind for name, kind in TYPES.items() if name != TIMESTAMP or timestamp}
-        table = SparkTable(session, blocks, census, dtypes, block_ratings=block_ratings)
+        table = SparkTable(own, blocks, census, dtypes, partitions=size, block_ratings=block_ratings)
         try:
             _check(packed_facts(blocks), census, edges, origin.name)
         except BaseException:
@@ -113,12 +114,12 @@ def _without_decimals(ids: pa.Array) -> pa.Array:
         return ids.cast(pa.string())
 
 
-def _check(blocks: list[tuple[int, Packed]], census: Census, edges: Ints, name: str) -> None:
+def _check(blocks: list[Packed], census: Census, edges: Ints, name: str) -> None:
     """Refuse pairs that are rated more than once, and rows that were others when they were counted."""
     expected = np.add.reduceat(census.user_counts, edges[:-1]).tolist()
-    if [facts.ratings for _, facts in blocks] != expected or census.item_counts.sum() != sum(expected):
+    if [facts.ratings for facts in blocks] != expected or census.item_counts.sum() != sum(expected):
         raise changed()
-    repeated = [facts for _, facts in blocks if facts.pairs]
+    repeated = [facts for facts in blocks if facts.pairs]
     if repeated:
         raise _repeated(repeated, census, name)
 

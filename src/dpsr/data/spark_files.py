@@ -17,7 +17,7 @@ from dpsr.data.read import recognised
 from dpsr.data.spark import Origin, spark_table
 from dpsr.data.text import has_quotes, name_of
 from dpsr.engine.raw import RawTable
-from dpsr.engine.spark import in_our_words
+from dpsr.engine.spark_words import in_our_words
 from dpsr.errors import DataError
 from dpsr.types import Scale
 

@@ -1,7 +1,7 @@
 """Ratings on Spark, coded and packed into blocks: sorted, put on the scale, in the order of the blocks.
 
     rows (user, item, rating[, timestamp])  ->  pieces (number, u, items, level[, timestamp])     where the rows are
-    pieces of one block                     ->  (number, {items, level[, timestamp]}, Packed)     where it is to stay
+    pieces of one block                     ->  blocks (number, items, level[, timestamp], facts)   where it is to stay
 
 Rows become pieces of blocks before they travel: some millions of rows are a few arrays by then. What comes out depends
 on the set of ratings alone. Pairs that are rated more than once are counted here and refused by the driver.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +21,8 @@ from dpsr.data.numbers import code_ratings, read_times
 from dpsr.data.quoting import Source
 from dpsr.engine.block import Array
 from dpsr.engine.raw import LEVEL
-from dpsr.engine.spark import ITEMS
-from dpsr.engine.spark_task import Columns, changed
+from dpsr.engine.spark import ITEMS, group_of
+from dpsr.engine.spark_task import NUMBER, Columns, blocks_in, changed, in_sql
 from dpsr.engine.table import TIMESTAMP
 from dpsr.types import Scale
 
@@ -33,12 +33,11 @@ _KINDS = {_USER: "int32", **TYPES}
 _ROWS = 1 << 21
 """Rows that a task holds before it makes pieces of them."""
 
-Piece: TypeAlias = tuple[int, Columns]
-
 
 class Packed(NamedTuple):
     """How many ratings a block has, how many pairs occur more than once, by how many ratings, and the first of them."""
 
+    number: int
     ratings: int
     pairs: int
     surplus: int
@@ -64,7 +63,7 @@ class Coding:
     @property
     def schema(self) -> pa.Schema:
         """Of the pieces."""
-        return pa.schema([("number", pa.int32()), *((name, pa.binary()) for name in self.columns)])
+        return pa.schema([(NUMBER, pa.int32()), *((name, pa.binary()) for name in self.columns)])
 
     def pieces(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of a task, some millions at a time."""
@@ -88,7 +87,7 @@ class Coding:
         order = np.argsort(block, kind="stable")
         numbers, starts = np.unique(block[order], return_index=True)
         ends = [*starts[1:], len(order)]
-        packed: dict[str, Any] = {"number": numbers.astype(np.int32)}
+        packed: dict[str, Any] = {NUMBER: numbers.astype(np.int32)}
         for name, column in made.items():
             ordered = column[order].astype(_KINDS[name])
             packed[name] = [ordered[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
@@ -112,39 +111,40 @@ def _codes(ids: pa.ChunkedArray, spellings: pa.Array, codes: Array) -> Array:
 
 
 def blocks_of(frame: Any, coding: Coding, *, n_blocks: int, partitions: int) -> Any:
-    """The RDD of blocks, consecutive ones in a partition."""
-    columns, size = coding.columns, min(partitions, n_blocks)
-    schema = ", ".join(["number int", *(f"{name} binary" for name in columns)])
-
-    def piece(row: Any) -> Piece:
-        return row["number"], {name: bytes(row[name]) for name in columns}
-
-    pieces = frame.mapInArrow(coding.pieces, schema).rdd.map(piece)
-    placed = pieces.partitionBy(size, lambda number: number * size // n_blocks)
-    return placed.mapPartitions(merged, preservesPartitioning=True)
+    """The DataFrame of blocks, consecutive ones in a partition."""
+    pieces = frame.mapInArrow(coding.pieces, in_sql(coding.schema))
+    placed = pieces.repartitionById(partitions, group_of(pieces[NUMBER], n_blocks, partitions))
+    return placed.mapInArrow(merged, in_sql(_merged(coding.columns)))
 
 
-def merged(pieces: Iterable[Piece]) -> Iterator[tuple[int, Columns, Packed]]:
+def _merged(columns: Iterable[str]) -> pa.Schema:
+    """Of the blocks."""
+    facts = [(name, pa.int64()) for name in Packed._fields[1:]]
+    return pa.schema([(NUMBER, pa.int32()), *((name, pa.binary()) for name in columns if name != _USER), *facts])
+
+
+def merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The blocks of a partition, each from all its pieces."""
     found: dict[int, list[Columns]] = {}
-    for number, columns in pieces:
+    for number, columns in blocks_in(batches):
         found.setdefault(number, []).append(columns)
     for number in sorted(found):
         parts = found.pop(number)
-        whole = {name: np.frombuffer(b"".join(part[name] for part in parts), _KINDS[name]) for name in parts[0]}
+        whole = {name: np.concatenate([np.frombuffer(one[name], _KINDS[name]) for one in parts]) for name in parts[0]}
         order = np.lexsort((whole[ITEMS], whole[_USER]))
-        facts = packed(whole.pop(_USER)[order], whole[ITEMS][order])
-        yield number, {name: column[order].tobytes() for name, column in whole.items()}, facts
+        facts = packed(number, whole[_USER][order], whole[ITEMS][order])
+        block = {name: column[order].tobytes() for name, column in whole.items()}
+        yield pa.RecordBatch.from_pylist([{**block, **facts._asdict()}], schema=_merged(whole))
 
 
-def packed(u: Array, j: Array) -> Packed:
+def packed(number: int, u: Array, j: Array) -> Packed:
     """Facts about pairs that are sorted."""
     again = (u[1:] == u[:-1]) & (j[1:] == j[:-1])
     first = int(np.argmax(again)) if again.any() else 0
     begins = again & ~np.r_[False, again][: len(again)]
-    return Packed(len(u), int(begins.sum()), int(again.sum()), int(u[first]), int(j[first]))
+    return Packed(number, len(u), int(begins.sum()), int(again.sum()), int(u[first]), int(j[first]))
 
 
-def packed_facts(blocks: Any) -> list[tuple[int, Packed]]:
+def packed_facts(blocks: Any) -> list[Packed]:
     """What was packed into every block; makes the blocks."""
-    return sorted(blocks.map(lambda block: (block[0], block[2])).collect())
+    return sorted(Packed(**row) for row in blocks.select(*Packed._fields).toArrow().to_pylist())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import warnings
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +13,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from dpsr.data.quoting import printable
+from dpsr.engine.spark_words import without_remarks
 from dpsr.errors import DataError
 
 _OWN = {
@@ -25,6 +26,22 @@ _OWN = {
 }
 
 _INSTEAD = "or use --engine memory or --engine disk."
+
+
+_PLAIN = {"spark.sql.adaptive.enabled": "false"}
+"""Passes are short and many. An adaptive plan is planned twice, with all that was kept before: twice as long each."""
+
+
+def beside(session: Any, frame: Any) -> tuple[Any, Any]:
+    """A session beside somebody's, on the same context and with settings of its own, and their frame in it."""
+    own, name = session.newSession(), f"dpsr_{uuid.uuid4().hex}"
+    for setting, value in _PLAIN.items():
+        own.conf.set(setting, value)
+    frame.createGlobalTempView(name)
+    try:
+        return own, own.table(f"global_temp.{name}")
+    finally:
+        session.catalog.dropGlobalTempView(name)
 
 
 @contextmanager
@@ -85,14 +102,6 @@ def _need_java() -> None:
 def _fix() -> str:
     package = "on Debian: apt-get install openjdk-17-jre-headless"
     return f"Install a Java 17 runtime ({package}) or point JAVA_HOME at one, {_INSTEAD}"
-
-
-@contextmanager
-def without_remarks() -> Iterator[None]:
-    """Without Spark's remarks on the version of pandas, which dpsr does not let it use."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*pandas", category=FutureWarning, module="pyspark")
-        yield
 
 
 @contextmanager

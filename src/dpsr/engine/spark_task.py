@@ -1,37 +1,59 @@
-"""A pass as Spark's executors see it: blocks in, answers out, bytes on both sides.
+"""A pass as Spark's executors see it: Arrow batches of blocks in, Arrow batches of answers out, one row a block.
 
 Everything here travels: it is packed with the task by the driver and opened by a worker, once an attempt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from dpsr.engine.block import Array, Block, Made
 from dpsr.engine.table import Task
 from dpsr.errors import DataError
 from dpsr.linalg.compiled import one_blas_thread
 
-Columns: TypeAlias = dict[str, bytes]
+NUMBER = "number"
+
+Columns: TypeAlias = Mapping[str, Any]
+"""What a block has, each column as a buffer of bytes."""
 
 
 class Answered(NamedTuple):
-    """What a block gave back: rows of its users, and its partition's sums if it is the last there."""
+    """What a block gave back: rows of its users, its partition's sums if it is the last there, and types of columns."""
 
     number: int
     rows: bytes
     sums: bytes
-    kinds: tuple[str, ...]
+    kinds: str
+
+
+ANSWERED = pa.schema([(NUMBER, pa.int32()), ("rows", pa.binary()), ("sums", pa.binary()), ("kinds", pa.string())])
+
+
+def in_sql(schema: pa.Schema) -> str:
+    """A schema as Spark is told of it."""
+    names = {pa.int32(): "int", pa.int64(): "bigint", pa.binary(): "binary", pa.string(): "string"}
+    return ", ".join(f"`{field.name}` {names[field.type]}" for field in schema)
+
+
+def blocks_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Columns]]:
+    """The blocks of some batches, nothing copied."""
+    for batch in batches:
+        numbers, *others = batch.columns
+        names = batch.schema.names[1:]
+        for place, number in enumerate(numbers.to_pylist()):
+            yield number, {name: column[place].as_buffer() for name, column in zip(names, others, strict=True)}
 
 
 @dataclass(frozen=True, eq=False)
 class Loader:
-    """An element of the RDD as a block, with the columns that `kinds` names."""
+    """A row of the DataFrame as a block, with the columns that `kinds` names."""
 
     edges: Array
     indptr: Array
@@ -42,15 +64,14 @@ class Loader:
     def names(self) -> tuple[str, ...]:
         return tuple(self.kinds)
 
-    def __call__(self, element: tuple[int, Columns]) -> Block:
-        number, columns = element[0], element[1]
+    def __call__(self, number: int, columns: Columns) -> Block:
         a, b = int(self.edges[number]), int(self.edges[number + 1])
         start, n = int(self.indptr[a]), int(self.indptr[b] - self.indptr[a])
         items, *others = (self._read(columns[name], name, n) for name in self.kinds)
         indptr = self.indptr[a : b + 1] - start
         return Block(a, start, indptr, items, self.n_items, dict(zip(self.names[1:], others, strict=True)))
 
-    def _read(self, column: bytes, name: str, n: int) -> Array:
+    def _read(self, column: Any, name: str, n: int) -> Array:
         found: Array = np.frombuffer(column, dtype=self.kinds[name])
         if len(found) != n:  # kernels do not look where a block ends
             raise changed()
@@ -80,21 +101,27 @@ class Work:
         """The work of one pass."""
         return cls(task, tuple((one.shape, one.dtype.str) for one in sums), tuple(writes), load)
 
-    def answer(self, elements: Iterable[tuple[int, Columns]]) -> Iterator[Answered]:
+    def answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The answers of a partition."""
-        for _, _, answered in self._work(elements):
-            yield answered
+        for _, _, answered in self._work(batches):
+            yield pa.RecordBatch.from_pylist([answered._asdict()], schema=ANSWERED)
 
-    def carry(self, elements: Iterable[tuple[int, Columns]]) -> Iterator[tuple[int, Columns, Answered]]:
+    @property
+    def carried(self) -> pa.Schema:
+        """Of what `carry` gives."""
+        return pa.schema([*ANSWERED, *((name, pa.binary()) for name in (*self.kept, *self.writes))])
+
+    def carry(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The blocks with their new columns, and the answers beside them."""
-        for columns, made, answered in self._work(elements):
+        schema = self.carried
+        for columns, made, answered in self._work(batches):
             new = {name: np.ascontiguousarray(made.columns[name]) for name in self.writes}
-            kinds = tuple(one.dtype.str for one in new.values())
-            kept = {name: columns[name] for name in self.kept}
-            packed = {name: one.tobytes() for name, one in new.items()}
-            yield answered.number, kept | packed, answered._replace(kinds=kinds)
+            kinds = ",".join(one.dtype.str for one in new.values())
+            row = {**answered._replace(kinds=kinds)._asdict(), **{name: bytes(columns[name]) for name in self.kept}}
+            row |= {name: one.tobytes() for name, one in new.items()}
+            yield pa.RecordBatch.from_pylist([row], schema=schema)
 
-    def _work(self, elements: Iterable[tuple[int, Columns]]) -> Iterator[tuple[Columns, Made, Answered]]:
+    def _work(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Columns, Made, Answered]]:
         """Every block's columns, what was made of it, and its answer; sums stand in the last one."""
         from numba import set_num_threads
 
@@ -102,29 +129,34 @@ class Work:
         sums = tuple(np.zeros(shape, dtype=kind) for shape, kind in self.sums)
         pending: tuple[Columns, Made, Answered] | None = None
         with one_blas_thread():
-            for element in elements:
+            for number, columns in blocks_in(batches):
                 if pending is not None:
                     yield pending
-                made = self.task(self.load(element), *sums) or Made()
-                pending = element[1], made, Answered(element[0], pack(made.rows), b"", ())
+                made = self.task(self.load(number, columns), *sums) or Made()
+                pending = columns, made, Answered(number, pack(made.rows), b"", "")
         if pending is not None:
             yield *pending[:2], pending[2]._replace(sums=pack(sums))
 
 
-def chosen(names: Sequence[str]) -> Callable[[Iterable[tuple[int, Columns]]], Iterator[tuple[int, Columns]]]:
-    """Blocks with some of their columns."""
+def added(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The answers of several partitions as those of one: sums are added up in the order of the blocks."""
+    found = sorted(Answered(**row) for batch in batches for row in batch.to_pylist())
+    if not found:
+        return
+    sums = add_up([unpack(one.sums) for one in found if one.sums])
+    whole = [one._replace(sums=b"") for one in found[:-1]] + [found[-1]._replace(sums=pack(sums))]
+    yield pa.RecordBatch.from_pylist([one._asdict() for one in whole], schema=ANSWERED)
 
-    def choose(elements: Iterable[tuple[int, Columns]]) -> Iterator[tuple[int, Columns]]:
-        for element in elements:
-            yield element[0], {name: element[1][name] for name in names}
 
-    return choose
-
-
-def only_answers(elements: Iterable[tuple[int, Columns, Answered]]) -> Iterator[Answered]:
-    """Answers without the blocks they stand beside."""
-    for _, _, answered in elements:
-        yield answered
+def add_up(parts: Sequence[Sequence[Array]]) -> Sequence[Array]:
+    """Item-side sums of several partitions, added to the first one's."""
+    if not parts:
+        return ()
+    total, *others = parts
+    for one in others:
+        for mine, more in zip(total, one, strict=True):
+            mine += more
+    return total
 
 
 def pack(arrays: Sequence[Array]) -> bytes:

@@ -139,9 +139,9 @@ def curate(
     try:
         with placed(target, overwrite=overwrite) as draft:
             if account is None:
-                contents, pages = _made(estimator, ratings, journal)
+                contents = _made(estimator, ratings, journal)
                 certificate = contents.certificate
-                _write(contents, pages(None), draft)
+                _write(contents, None, draft)
             else:
                 certificate = _charged(ratings, estimator, draft, account, journal)
             last_call()
@@ -163,24 +163,18 @@ def _charged(
     """Charge, fit, write, record."""
     announce("Charging the ledger")
     charge = account.charge("paper" if isinstance(estimator, PaperDPSR) else "default")
-    contents, pages = _made(estimator.unfitted().set_params(epsilon=charge.spendable), ratings, journal)
+    contents = _made(estimator.unfitted().set_params(epsilon=charge.spendable), ratings, journal)
     charge.check(contents.certificate)
-    _write(contents, pages(account.budget), draft)
+    _write(contents, account.budget, draft)
     account.ledger.record(charge, contents.certificate)
     return contents.certificate
 
 
-Pages = Callable[[Budget | None], dict[str, str]]
-
-
-def _made(
-    estimator: DPSR | PaperDPSR, ratings: RawRatings | RawTable, journal: Journal | None
-) -> tuple[Contents, Pages]:
-    """Noise and all that follows, and the pages that go with it. A table larger than memory has no card."""
+def _made(estimator: DPSR | PaperDPSR, ratings: RawRatings | RawTable, journal: Journal | None) -> Contents:
+    """Noise and all that follows."""
     if isinstance(ratings, RawTable):
-        return estimator.contents(ratings, journal), lambda budget: {}
-    release = estimator.fit(ratings).release
-    return release.contents, lambda budget: pages_of(release, _for_the_card(budget))
+        return estimator.contents(ratings, journal)
+    return estimator.fit(ratings).release.contents
 
 
 def _for_the_card(budget: Budget | None) -> report.Budget | None:
@@ -190,9 +184,9 @@ def _for_the_card(budget: Budget | None) -> report.Budget | None:
     return report.Budget(budget.dataset, total, total - left, left)
 
 
-def _write(contents: Contents, pages: dict[str, str], draft: Path) -> None:
+def _write(contents: Contents, budget: Budget | None, draft: Path) -> None:
     announce("Writing the folder")
-    write_release(contents, draft, pages=pages)
+    write_release(contents, draft, pages=pages_of(contents, _for_the_card(budget)))
 
 
 def _budget_if_possible(account: Account) -> Budget | None:

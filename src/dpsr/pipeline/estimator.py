@@ -48,9 +48,8 @@ class PrivateRecommender(Parameters, ABC):
 
     def save(self, path: str | Path, *, overwrite: bool = False, budget: Budget | None = None) -> Path:
         """Write the release folder with its card, whole or not at all; `budget` is what a ledger said, for the card."""
-        return write_release(
-            self.release.contents, Path(path), overwrite=overwrite, pages=pages_of(self.release, budget)
-        )
+        contents = self.release.contents
+        return write_release(contents, Path(path), overwrite=overwrite, pages=pages_of(contents, budget))
 
     @property
     def release(self) -> Release:

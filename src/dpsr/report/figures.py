@@ -15,9 +15,10 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from dpsr.release import Release
+from dpsr.release.contents import Contents
 from dpsr.report.frontier import Expectation, this_release
-from dpsr.report.shape import Bin, doubling_bins, rating_bins
+from dpsr.report.glance import glance
+from dpsr.report.shape import Bin, doubling_bins
 from dpsr.types import Certificate
 
 ACCENT, BAR, SOFT, ALARM = "#0b6b57", "#3d8e7b", "#56605b", "#b3261e"
@@ -28,14 +29,14 @@ _STYLE: Any = {
 }  # fmt: skip
 
 
-def figures(release: Release, forecasts: Sequence[Expectation]) -> dict[str, bytes]:
+def figures(contents: Contents, forecasts: Sequence[Expectation]) -> dict[str, bytes]:
     """File name to content; the frontier is there only if there are forecasts."""
-    files = {**_distribution(release), **_shape(release)}
-    return {**files, **_frontier(release, forecasts)} if forecasts else files
+    files = {**_distribution(contents), **_shape(contents)}
+    return {**files, **_frontier(contents, forecasts)} if forecasts else files
 
 
-def _distribution(release: Release) -> dict[str, bytes]:
-    bins = rating_bins(release.ratings, release.scale)
+def _distribution(contents: Contents) -> dict[str, bytes]:
+    bins = glance(contents).bins
 
     def draw(axes: Any) -> None:
         width = bins[0].high - bins[0].low
@@ -43,17 +44,17 @@ def _distribution(release: Release) -> dict[str, bytes]:
         axes.set(title="Released ratings by value", xlabel="private rating", ylabel="ratings")
 
     return _files(
-        "distribution", _draw([draw], release.certificate), ("low", "high", "released ratings"), map(astuple, bins)
+        "distribution", _draw([draw], contents.certificate), ("low", "high", "released ratings"), map(astuple, bins)
     )
 
 
-def _shape(release: Release) -> dict[str, bytes]:
+def _shape(contents: Contents) -> dict[str, bytes]:
     sides = {
-        "users": doubling_bins(release.mask.user_counts),
-        "items": doubling_bins(release.mask.item_counts),
+        "users": doubling_bins(contents.table.census.user_counts),
+        "items": doubling_bins(contents.table.census.item_counts),
     }
     rows = [(side, *astuple(b)) for side, bins in sides.items() for b in bins]
-    drawn = _draw([_shape_axes(side, bins) for side, bins in sides.items()], release.certificate)
+    drawn = _draw([_shape_axes(side, bins) for side, bins in sides.items()], contents.certificate)
     return _files("shape", drawn, ("side", "fewest ratings", "most ratings", "count"), rows)
 
 
@@ -66,8 +67,8 @@ def _shape_axes(side: str, bins: list[Bin]) -> Any:
     return draw
 
 
-def _frontier(release: Release, forecasts: Sequence[Expectation]) -> dict[str, bytes]:
-    here = this_release(forecasts, release.certificate)
+def _frontier(contents: Contents, forecasts: Sequence[Expectation]) -> dict[str, bytes]:
+    here = this_release(forecasts, contents.certificate)
     budgets, shares = [f.epsilon for f in forecasts], [100 * f.share for f in forecasts]
 
     def draw(axes: Any) -> None:
@@ -84,7 +85,7 @@ def _frontier(release: Release, forecasts: Sequence[Expectation]) -> dict[str, b
 
     rows = [(*f, f.share, int(f is here)) for f in forecasts]
     head = ("epsilon", "unknowable", "too few ratings", "privacy", "rmse share", "this release")
-    return _files("frontier", _draw([draw], release.certificate), head, rows)
+    return _files("frontier", _draw([draw], contents.certificate), head, rows)
 
 
 def _draw(panels: Sequence[Any], certificate: Certificate) -> Figure:

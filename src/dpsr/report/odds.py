@@ -16,7 +16,7 @@ from math import ceil, exp, floor, inf, isinf, log
 
 import numpy as np
 
-from dpsr.types import Certificate, Mask
+from dpsr.types import Census, Certificate
 
 PRIORS = (0.01, 0.1, 0.5, 0.9)
 _LARGEST_FACTOR = 1e6
@@ -85,9 +85,9 @@ class Person:
     guess: str
 
 
-def people(certificate: Certificate, mask: Mask) -> list[Person]:
+def people(certificate: Certificate, census: Census) -> list[Person]:
     """One rating, the median user and the heaviest one; users without ratings have nothing to protect."""
-    counts = np.sort(mask.user_counts[mask.user_counts > 0])
+    counts = np.sort(census.user_counts[census.user_counts > 0])
     rows = [("One rating", 1)]
     if len(counts):
         rows += [("The median user", int(counts[len(counts) // 2])), ("The heaviest user", int(counts[-1]))]

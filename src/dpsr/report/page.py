@@ -18,27 +18,28 @@ from math import ceil, isinf
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from dpsr.release import Release
+from dpsr.release.contents import Contents
 from dpsr.report import odds
 from dpsr.report.budget import Budget
 from dpsr.report.costs import costs
 from dpsr.report.frontier import Expectation, this_release
+from dpsr.report.glance import Glance, glance
 from dpsr.report.limits import LIMITS
 from dpsr.report.names import Name, shown
 from dpsr.report.plots import BASE, HEIGHT, MARGIN, bar_plot, doubling_labels, frontier_plot, scale_labels
-from dpsr.report.samples import samples
-from dpsr.report.shape import Bin, doubling_bins, rating_bins
+from dpsr.report.samples import sample_users, samples
+from dpsr.report.shape import Bin, doubling_bins
+from dpsr.types import Census
 
-_ROWS = 5
 
-
-def card(release: Release, *, forecasts: Sequence[Expectation], budget: Budget | None = None) -> str:
+def card(contents: Contents, *, forecasts: Sequence[Expectation], budget: Budget | None = None) -> str:
     """The page. `forecasts` are empty where none fits the method; `budget` is what a ledger said, if one was used."""
     style, script = _source("card.css"), _source("card.js")
+    chosen = sample_users(contents.table.census)
+    seen = glance(contents, list(chosen))
     return (
         _environment()
         .get_template("card.html.jinja")
@@ -46,26 +47,26 @@ def card(release: Release, *, forecasts: Sequence[Expectation], budget: Budget |
             style=Markup(style),
             script=Markup(script),
             policy=_policy(style, script),
-            **_promise(release),
-            **_data(release),
-            **_accuracy(release, forecasts),
+            **_promise(contents),
+            **_data(contents, seen),
+            **_accuracy(contents, forecasts),
             budget=budget and _budget(budget),
-            costs=costs(release.certificate, release.method),
-            samples=samples(release),
+            costs=costs(contents.certificate, contents.method),
+            samples=samples(contents, chosen, seen.rated),
             limits=LIMITS,
-            settings={name: value for name, value in release.settings.items() if value is not None},
+            settings={name: value for name, value in contents.settings.items() if value is not None},
         )
     )
 
 
-def _promise(release: Release) -> dict[str, Any]:
-    certificate = release.certificate
+def _promise(contents: Contents) -> dict[str, Any]:
+    certificate = contents.certificate
     epsilon = certificate.epsilon
     bounds = {p: odds.posterior_bounds(p, epsilon) for p in odds.PRIORS}
     return {
         "certificate": certificate,
         "private": certificate.private,
-        "method": release.method,
+        "method": contents.method,
         "bounded": not isinf(epsilon),
         "epsilon": odds.price(epsilon),
         "asked": None if certificate.nominal is None else odds.price(float(certificate.nominal)),
@@ -75,37 +76,32 @@ def _promise(release: Release) -> dict[str, Any]:
         "half_bounds": bounds[0.5],
         "right": ceil(100 * bounds[0.5][1]),
         "guesses": [(f"{100 * p:.0f} %", odds.at_least(low), odds.at_most(high)) for p, (low, high) in bounds.items()],
-        "people": odds.people(certificate, release.mask),
+        "people": odds.people(certificate, contents.table.census),
         "until": odds.ratings_until(0.95, epsilon),
     }
 
 
-def _data(release: Release) -> dict[str, Any]:
-    mask, scale = release.mask, release.scale
-    bins = rating_bins(release.ratings, scale)
-    reads = [f"{b.low:g} to {b.high:g}: {b.count:,} released ratings" for b in bins]
+def _data(contents: Contents, seen: Glance) -> dict[str, Any]:
+    census, scale = contents.table.census, contents.model.scale
+    reads = [f"{b.low:g} to {b.high:g}: {b.count:,} released ratings" for b in seen.bins]
     return {
-        "mask": mask,
+        "census": census,
         "scale": scale,
-        "density": f"{100 * mask.n_ratings / (mask.n_users * mask.n_items):.3g} %",
-        "per_user": _shape_plot(mask.user_counts, "users"),
-        "per_item": _shape_plot(mask.item_counts, "items"),
-        "spread": bar_plot(bins, reads, scale_labels(bins, scale.n_levels)),
-        "rating_mean": f"{float(np.mean(release.ratings)):.2f}",
-        "rating_deviation": f"{float(np.std(release.ratings)):.2f}",
-        "rows": _first_rows(release),
+        "density": f"{100 * census.n_ratings / (census.n_users * census.n_items):.3g} %",
+        "per_user": _shape_plot(census.user_counts, "users"),
+        "per_item": _shape_plot(census.item_counts, "items"),
+        "spread": bar_plot(seen.bins, reads, scale_labels(seen.bins, scale.n_levels)),
+        "rating_mean": f"{seen.mean:.2f}",
+        "rating_deviation": f"{seen.deviation:.2f}",
+        "rows": [_row(census, *row) for row in seen.rows],
         "MARGIN": MARGIN,
         "BASE": BASE,
         "HEIGHT": HEIGHT,
     }
 
 
-def _first_rows(release: Release) -> list[tuple[Name, Name, str]]:
-    mask, n = release.mask, _ROWS
-    users = mask.user_ids.take(pa.array(mask.users[:n])).to_pylist()
-    items = mask.item_ids.take(pa.array(mask.items[:n])).to_pylist()
-    found = zip(users, items, release.ratings[:n], strict=True)
-    return [(shown(user), shown(item), f"{rating:.3f}") for user, item, rating in found]
+def _row(census: Census, user: int, item: int, rating: float) -> tuple[Name, Name, str]:
+    return shown(census.user_ids[user].as_py()), shown(census.item_ids[item].as_py()), f"{rating:.3f}"
 
 
 def _shape_plot(counts: Any, things: str) -> dict[str, Any]:
@@ -124,10 +120,10 @@ def _range(b: Bin) -> str:
     return f"{b.low:,} to {b.high:,} ratings"
 
 
-def _accuracy(release: Release, forecasts: Sequence[Expectation]) -> dict[str, Any]:
+def _accuracy(contents: Contents, forecasts: Sequence[Expectation]) -> dict[str, Any]:
     if not forecasts:
         return {"frontier": None, "here": None, "forecasts": []}
-    here = this_release(forecasts, release.certificate)
+    here = this_release(forecasts, contents.certificate)
     rows = [
         (odds.price(f.epsilon), f"{100 * f.share:.1f} %", *(f"{x:.3f}" for x in f[1:]), f is here) for f in forecasts
     ]

@@ -1,6 +1,7 @@
 """Charts are their tables, and the tables are the runs: every point is computed again here by a plain loop."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -144,6 +145,17 @@ def test_what_is_drawn_is_what_the_table_says(made):
     assert set(lines["als (no privacy)"].get_ydata()) == {
         p.y for p in chart(made, "frontier").points if p.method == "als"
     }
+
+
+def test_a_method_looks_the_same_whoever_is_drawn_beside_it(made):
+    whole = chart(made, "frontier")
+    alone = replace(whole, points=tuple(p for p in whole.points if p.method == "laplace-als"))
+
+    def look(one):
+        line = next(line for line in draw(one, UNITS).axes[0].get_lines() if line.get_label() == "laplace-als")
+        return line.get_color(), line.get_marker()
+
+    assert look(alone) == look(whole)
 
 
 def test_claims_find_what_was_planted_and_only_that(made):

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 from dpsr.evaluate.benchmark.methods import OURS
 from dpsr.evaluate.benchmark.slices import Chart, Point
+from dpsr.evaluate.peers.registry import peer_names
 from dpsr.evaluate.tables import Table
 
 _COLOURS = ("#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3c8d", "#8c564b", "#999999")
@@ -55,7 +56,9 @@ def draw(chart: Chart, units: Mapping[str, str]) -> Figure:
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     methods = sorted({p.method for p in chart.points}, key=lambda name: (name == OURS, name))
-    for place, method in enumerate(methods):
+    places = _places(methods)
+    for method in methods:
+        place = places[method]
         mine = [p for p in chart.points if p.method == method]
         if all(isnan(p.x) for p in mine):
             style = (0, _LEVELS[place % len(_LEVELS)])
@@ -66,6 +69,11 @@ def draw(chart: Chart, units: Mapping[str, str]) -> Figure:
     figure.legend(*axes.get_legend_handles_labels(), loc="center right", frameon=False, fontsize=8)
     figure.subplots_adjust(left=0.07, right=0.76, bottom=0.1, top=0.93)
     return figure
+
+
+def _places(methods: Sequence[str]) -> dict[str, int]:
+    """Which colour and marker a method has: the same in every chart; somebody's own methods come after ours."""
+    return {name: place for place, name in enumerate(dict.fromkeys((*sorted(peer_names()), *methods)))}
 
 
 def _style(unit: str) -> str:

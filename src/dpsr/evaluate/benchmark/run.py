@@ -41,7 +41,7 @@ STORE, DETAILS = "results.jsonl", "details"
 class Request:
     """What to measure. `timeout` is seconds a run, `workers` processes at a time (0: as many as there are cores).
 
-    Learners run on all seeds with more `effort` than 1, else on the first; attacks always do.
+    Learners and attacks run on the first seed.
     """
 
     sources: Sequence[Source]
@@ -68,8 +68,7 @@ class Request:
         methods = [] if only_beside else budgeted(self.methods)
         jobs = cross("method", self.sources, methods, self.epsilons, self.seeds)
         inputs = [(name, name != RAW) for name in self.inputs]
-        seeds = self.seeds if self.effort > 1 else self.seeds[:1]
-        jobs += cross("downstream", self.sources, inputs, self.epsilons, seeds)
+        jobs += cross("downstream", self.sources, inputs, self.epsilons, self.seeds[:1])
         attacked = [(name, name in ON_MECHANISMS or takes_budget(name)) for name in self.attacks]
         return jobs + cross("attack", self.sources, attacked, self.epsilons, self.seeds[:1], self.effort)
 
