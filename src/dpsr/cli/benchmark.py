@@ -35,7 +35,7 @@ def benchmark(
     downstream: Annotated[bool, typer.Option("--downstream", help="Also train learners on released ratings.")] = False,
     attacks: Annotated[bool, typer.Option("--attacks", help="Also attack every method's output.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="All methods, budgets, learners and attacks, five seeds.")
+        bool, typer.Option("--full", help="All methods and budgets on five seeds; learners and attacks on one.")
     ] = False,
     jobs: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 for one per core.")] = 0,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds a single run may take.")] = 900,

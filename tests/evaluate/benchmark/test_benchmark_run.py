@@ -19,9 +19,11 @@ from dpsr.data import realistic
 from dpsr.errors import DataError, ParameterError, ScaleError
 from dpsr.evaluate.benchmark import jobs as jobs_module
 from dpsr.evaluate.benchmark.jobs import Job, source_digest
+from dpsr.evaluate.benchmark.request import EPSILONS, request_of
 from dpsr.evaluate.benchmark.run import DETAILS, STORE, Request, benchmark
 from dpsr.evaluate.benchmark.sets import Source, find_sources, parse_scales
 from dpsr.evaluate.benchmark.table import METHODS
+from dpsr.evaluate.peers.registry import peer_names
 
 STRANGE = "strange_methods"
 TIMEOUT = 20.0
@@ -251,6 +253,14 @@ def test_attacks_can_be_asked_for_alone(source):
     ]
     with pytest.raises(ParameterError, match="found none"):
         Request([source], [], (1.0,), (0,)).jobs()
+
+
+def test_the_full_run_is_all_budgets_and_seeds_with_learners_and_attacks_at_two_budgets_on_the_first():
+    jobs = request_of(["paper"], full=True).jobs()
+    found = {kind: {(job.epsilon, job.seed) for job in jobs if job.kind == kind} for kind in {job.kind for job in jobs}}
+    assert found["method"] == {(epsilon, seed) for epsilon in (None, *EPSILONS) for seed in range(1, 6)}
+    assert found["downstream"] == found["attack"] == {(epsilon, 1) for epsilon in (None, 1.0, 5.0)}
+    assert {job.what for job in jobs if job.kind == "attack"} >= set(peer_names())
 
 
 def test_methods_without_a_budget_run_once_a_seed(source):

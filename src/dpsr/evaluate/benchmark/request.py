@@ -1,7 +1,7 @@
 """A request from the words of a command line, and what the small and the full benchmark are.
 
 The small one is meant to end within ten minutes on two cores: budgets 1 and 5 and two seeds. The full one is everything
-there is: six budgets, five seeds, learners and attacks.
+there is: six budgets and five seeds, learners and attacks at budgets 1 and 5 on the first seed.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ def request_of(
         seeds=range(FIRST_SEED, FIRST_SEED + (seeds or (SEEDS if full else SMALL_SEEDS))),
         inputs=INPUTS if downstream or full else (),
         attacks=_attacked(full) if attacks or full else (),
+        beside=SMALL_EPSILONS if full and not epsilons else (),
         effort=4 if full else 1,
         timeout=timeout,
         workers=workers,

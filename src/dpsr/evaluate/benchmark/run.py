@@ -41,7 +41,7 @@ STORE, DETAILS = "results.jsonl", "details"
 class Request:
     """What to measure. `timeout` is seconds a run, `workers` processes at a time (0: as many as there are cores).
 
-    Learners and attacks run on the first seed.
+    Learners and attacks run on the first seed, at the budgets `beside` or else at all of them.
     """
 
     sources: Sequence[Source]
@@ -50,6 +50,7 @@ class Request:
     seeds: Sequence[int]
     inputs: Sequence[str] = ()
     attacks: Sequence[str] = ()
+    beside: Sequence[float] = ()
     effort: int = 1
     timeout: float = 900.0
     workers: int = 0
@@ -68,9 +69,10 @@ class Request:
         methods = [] if only_beside else budgeted(self.methods)
         jobs = cross("method", self.sources, methods, self.epsilons, self.seeds)
         inputs = [(name, name != RAW) for name in self.inputs]
-        jobs += cross("downstream", self.sources, inputs, self.epsilons, self.seeds[:1])
+        few = self.beside or self.epsilons
+        jobs += cross("downstream", self.sources, inputs, few, self.seeds[:1])
         attacked = [(name, name in ON_MECHANISMS or takes_budget(name)) for name in self.attacks]
-        return jobs + cross("attack", self.sources, attacked, self.epsilons, self.seeds[:1], self.effort)
+        return jobs + cross("attack", self.sources, attacked, few, self.seeds[:1], self.effort)
 
 
 @dataclass(frozen=True)
