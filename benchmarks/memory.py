@@ -1,11 +1,14 @@
-"""Peak memory of another process.
+"""Peak memory of another process, and of some work in this one.
 
 Not by `getrusage`: a process that was started by a large one inherits its parent's peak there.
 """
 
 from __future__ import annotations
 
+import gc
+import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from time import sleep
 
@@ -17,6 +20,15 @@ def watched(process: subprocess.Popen[bytes]) -> int:
         highest = max(highest, high_water(process.pid))
         sleep(0.05)
     return highest
+
+
+def added(work: Callable[[], object]) -> int:
+    """The most memory that some work holds beyond what this process held before, in bytes."""
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5", "ascii")  # the mark starts again from what is held now
+    before = high_water(os.getpid())
+    work()
+    return high_water(os.getpid()) - before
 
 
 def high_water(pid: int) -> int:

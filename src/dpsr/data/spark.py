@@ -58,15 +58,16 @@ def spark_table(
     origin = origin or Origin()
     columns = {"user": user, "item": item, "rating": rating, **({TIMESTAMP: timestamp} if timestamp else {})}
     with in_our_words(origin.refuse), without_remarks():
-        own, plain = beside(session, frame.select(*(frame[_quoted(at)].alias(role) for role, at in columns.items())))
+        plain = frame.select(*(frame[_quoted(name)].alias(role) for role, name in columns.items()))
         users, items = (_Vocabulary.of(plain, role, origin) for role in ("user", "item"))
         refuse_trivial(len(users.ids), len(items.ids), unnumbered(origin.name))
         census = Census(users.ids, items.ids, users.counts, items.counts, timestamp is not None)
         edges = block_edges(census.user_counts, block_ratings)
         number = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
         coding = Coding(users.spelt, items.spelt, number, scale, origin.name, census.timed)
+        own, ours = beside(session, plain)
         size = min(partitions or own.sparkContext.defaultParallelism, len(edges) - 1)
-        blocks = blocks_of(plain, coding, n_blocks=len(edges) - 1, partitions=size)
+        blocks = blocks_of(ours, coding, n_blocks=len(edges) - 1, partitions=size)
         dtypes = {name: kind for name, kind in TYPES.items() if name != TIMESTAMP or timestamp}
         table = SparkTable(own, blocks, census, dtypes, partitions=size, block_ratings=block_ratings)
         try:
