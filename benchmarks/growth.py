@@ -39,8 +39,9 @@ class Point:
 
     def fit(self, table: tables.Ratings) -> object:
         """The default pipeline at an epsilon that always buys symbols, the expensive part; or the paper's."""
-        model = DPSR(3.0, random_state=0) if self.pipeline == "default" else DPSR.paper(1.0, **self.settings)
-        return model.fit(table)
+        if self.pipeline == "default":
+            return DPSR(3.0, random_state=0).fit(table)
+        return DPSR.paper(1.0, random_state=0, **self.settings).fit(table)
 
 
 @section("growth", f"Cost of a fit by dimension, around {N:,} ratings of {USERS:,} users and {ITEMS:,} items")

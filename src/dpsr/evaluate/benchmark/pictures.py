@@ -24,7 +24,7 @@ from dpsr.evaluate.tables import Table
 
 _COLOURS = ("#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3c8d", "#8c564b", "#999999")
 """Okabe and Ito's, distinguishable with any kind of colour vision, with two more; markers tell repeats apart."""
-_OURS, _MARKERS, _LEVELS = "#d55e00", "os^Dv<>Ph*", ((), (6, 2), (2, 2), (6, 2, 2, 2), (1, 3), (8, 2, 1, 2, 1, 2))
+_OURS, _MARKERS, _LEVELS = "#d55e00", "os^Dv<>PX*", ((), (6, 2), (2, 2), (6, 2, 2, 2), (1, 3), (8, 2, 1, 2, 1, 2))
 SAME_UNIT = "rating value"
 
 
