@@ -48,7 +48,7 @@ def events(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def session(events):
-    small = {"spark.broadcast.UDFCompressionThreshold": "100k"}
+    small = {"spark.broadcast.UDFCompressionThreshold": "100k", "spark.sql.globalTempDatabase": "elsewhere"}
     history = {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
     with session_of("local[2,4]", **small, **history, **{"spark.eventLog.dir": events.as_uri()}) as session:
         yield session
@@ -198,7 +198,7 @@ def test_a_session_that_runs_is_used_left_running_and_left_as_it_was(session):
         raw.table.close()
     assert settings(session) == before
     assert not stored(session) - kept
-    assert not session.catalog.listTables("global_temp")
+    assert not session.catalog.listTables("elsewhere")
     assert session.range(3).count() == 3
 
 

@@ -39,7 +39,7 @@ def beside(session: Any, frame: Any) -> tuple[Any, Any]:
         own.conf.set(setting, value)
     frame.createGlobalTempView(name)
     try:
-        return own, own.table(f"global_temp.{name}")
+        return own, own.table(f"{session.conf.get('spark.sql.globalTempDatabase')}.{name}")
     finally:
         session.catalog.dropGlobalTempView(name)
 
