@@ -29,7 +29,7 @@ _INSTEAD = "or use --engine memory or --engine disk."
 
 
 _PLAIN = {"spark.sql.adaptive.enabled": "false"}
-"""Passes are short and many. An adaptive plan is planned twice, with all that was kept before: twice as long each."""
+"""Passes are short and many, and an adaptive plan takes the longer to make the more was kept before."""
 
 
 def beside(session: Any, frame: Any) -> tuple[Any, Any]:
