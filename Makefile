@@ -41,7 +41,7 @@ benchmark: $(STAMP)  ## every method side by side; FULL=--full for everything
 	$(BIN)/dpsr benchmark $(wildcard $(DATA)) realistic paper --out benchmark --document docs/benchmark.md $(FULL)
 
 picture: demo  ## the card of the demo release as an image; needs Chromium
-	$(BIN)/python tests/report/screenshot.py demo-release docs/card.png
+	$(BIN)/python tests/helpers/screenshot.py demo-release docs/card.png
 
 clean:
 	rm -rf .venv build dist demo-release reproduction frontier benchmark

@@ -22,9 +22,9 @@ import pyarrow as pa
 from benchmarks import tables
 from benchmarks.registry import Ratio, section
 from benchmarks.timing import in_turns
-from dpsr.complete import alternate_projections
-from dpsr.denoise import blend_with_neighbours, item_neighbours
-from dpsr.types import Certificate, Mask, Model, PrivateRatings, Scale
+from dpsr import DPSR
+from dpsr.certify import Certificate
+from dpsr.types import Mask, Model, PrivateRatings, Scale
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def dense(quick: bool) -> Iterator[Ratio]:
 
 def at_the_papers_size() -> Ratio:
     """300 x 200, 10 %: against the word-for-word transcription."""
-    sys.path.insert(0, str(ROOT / "tests" / "stages"))
+    sys.path.insert(0, str(ROOT / "tests" / "helpers"))
     from dense_oracle import Oracle
 
     noisy, mask, ratings = papers_table()
@@ -91,8 +91,8 @@ def report() -> None:
 
 def ours(ratings: PrivateRatings) -> Model:
     """Stages 2 and 3 at the paper's settings."""
-    smoothed = blend_with_neighbours(ratings, item_neighbours(ratings, k=K), beta=BETA)
-    return alternate_projections(smoothed, rank=D, lam=LAM, n_iter=N_ITER, period=T)
+    pipeline = DPSR.paper(n_neighbors=K, beta=BETA, rank=D, lam=LAM, n_iter=N_ITER, period=T)
+    return pipeline.reconstruct(ratings).model_
 
 
 def as_dense(ratings: PrivateRatings) -> tuple[Floats, npt.NDArray[np.bool_]]:

@@ -18,7 +18,7 @@ from benchmarks.memory import added
 from benchmarks.registry import Ratio, section
 from benchmarks.timing import timed
 from dpsr import DPSR
-from dpsr.pipeline.large import give_back_freed_memory
+from dpsr.pipeline.out_of_core import give_back_freed_memory
 
 N, USERS, ITEMS = 1_000_000, 6_040, 3_706
 

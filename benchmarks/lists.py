@@ -21,7 +21,7 @@ from implicit.cpu.topk import topk
 from scipy.sparse import csr_matrix
 
 from dpsr.linalg.compiled import n_threads
-from dpsr.release.everyone import all_lists, write_lists
+from dpsr.release.lists.batch import all_lists, write_lists
 from dpsr.types import Affinity, Mask, Model, Scale
 
 USERS, ITEMS, RATED, RANK, REACH, TOP = 200_000, 84_000, 160, 25, 9, 10

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpsr import Scale
-from dpsr.privacy import AsPublished, calibrated_laplace, gaussian_classical
-from dpsr.privacy.published import data_set_loss, epsilon_with_public_centre, worst_data_set
-from dpsr.privacy.vault import gaussian_is_better
+from dpsr.privacy.channels import AsPublished, calibrated_laplace, gaussian_classical
+from dpsr.privacy.channels.published import data_set_loss, epsilon_with_public_centre, worst_data_set
+from dpsr.privacy.vault.vault import gaussian_is_better
 
 STARS, ALPHA = Scale(1, 5), 0.3
 

@@ -12,8 +12,9 @@ import opendp.prelude as dp
 from benchmarks.registry import Ratio, section
 from benchmarks.timing import in_turns
 from dpsr import Scale
-from dpsr.privacy import NoiseSource, calibrated_laplace, laplace, randomised_response
-from dpsr.privacy.discrete import discrete_laplace
+from dpsr.privacy.channels import calibrated_laplace, laplace, randomised_response
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.noise.laplace import discrete_laplace
 
 N, FEW = 5_000_000, 200_000
 WANTED = 30e6

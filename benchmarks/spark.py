@@ -16,8 +16,8 @@ from benchmarks.movielens_like import write_ratings
 from benchmarks.registry import Ratio, section
 from benchmarks.timing import Seconds, in_turns, timed
 from dpsr import DPSR, Ratings, Scale
-from dpsr.data.spark_files import spark_table_of_file
-from dpsr.data.spark_session import spark_session
+from dpsr.data.spark.files import spark_table_of_file
+from dpsr.data.spark.session import spark_session
 from dpsr.engine.raw import RawTable
 from dpsr.types import Model
 
@@ -96,7 +96,7 @@ def gathered(session: Any, path: Path) -> Any:
 
 def fit(raw: RawTable) -> Model:
     """All stages; not private."""
-    return DPSR(EPSILON, random_state=0).contents(raw).model
+    return DPSR(EPSILON, random_state=0).fit_table(raw).model
 
 
 def difference(one: Model, other: Model) -> str:

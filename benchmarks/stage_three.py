@@ -18,8 +18,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks import tables
 from benchmarks.registry import Ratio, section
 from benchmarks.timing import in_turns
-from dpsr.complete import alternate_projections
-from dpsr.denoise import blend_with_neighbours, item_neighbours
+from dpsr.engine import MemoryTable
+from dpsr.paper.blend import blend_with_neighbours
+from dpsr.paper.completion import Completion, complete_by_projections
+from dpsr.paper.neighbours import item_neighbours
 from dpsr.types import Model, PrivateRatings
 
 Floats = npt.NDArray[np.float64]
@@ -33,7 +35,7 @@ def stage_three(quick: bool) -> Iterator[Ratio]:
     """One ratio a size, with how far the predictions are apart."""
     for size in tables.sizes(quick):
         noisy = tables.private(size)
-        smoothed = blend_with_neighbours(noisy, item_neighbours(noisy, k=15), beta=0.65)
+        smoothed = blended(noisy)
         results: dict[str, Model | tuple[Floats, Floats]] = {}
         sides = {
             "dpsr": lambda s=smoothed, r=results: r.update(dpsr=ours(s)),
@@ -45,9 +47,18 @@ def stage_three(quick: bool) -> Iterator[Ratio]:
         yield Ratio(f"stage 3 {size}", seconds["svds"].wall / seconds["dpsr"].wall, detail, target=3)
 
 
+def blended(noisy: PrivateRatings) -> PrivateRatings:
+    """What Stage 2 hands to Stage 3."""
+    table = MemoryTable(noisy.mask, {"noisy": noisy.values})
+    similar = item_neighbours(table, "noisy", noisy.scale, k=15)
+    blend_with_neighbours(table, "noisy", similar, noisy.scale, beta=0.65, blended="smoothed")
+    return noisy.with_values(table["smoothed"])
+
+
 def ours(smoothed: PrivateRatings) -> Model:
     """The paper's settings."""
-    return alternate_projections(smoothed, rank=D, lam=LAM, n_iter=N_ITER, period=T)
+    table, ends = MemoryTable(smoothed.mask, {"rating": smoothed.values}), Completion("released", "observed")
+    return complete_by_projections(table, "rating", smoothed.scale, ends, rank=D, lam=LAM, n_iter=N_ITER, period=T)
 
 
 def by_svds(smoothed: PrivateRatings) -> tuple[Floats, Floats]:

@@ -11,7 +11,9 @@ import scipy.sparse as sp
 
 from benchmarks.movielens_like import write_ratings
 from dpsr import Ratings, Scale
-from dpsr.privacy import NoiseSource, calibrated_laplace, privatise
+from dpsr.privacy.channels import calibrated_laplace
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import privatise
 from dpsr.types import PrivateRatings
 
 SIZES = {"1M": 1_000_000, "10M": 10_000_000}

@@ -12,7 +12,7 @@ from dpsr.audit.tables import certificate_trials
 from dpsr.audit.trials import run
 from dpsr.data import realistic
 from dpsr.errors import ParameterError, PrivacyError
-from dpsr.privacy import NoiseSource
+from dpsr.privacy.noise import NoiseSource
 
 STARS = Scale(1, 5)
 

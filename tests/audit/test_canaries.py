@@ -11,7 +11,9 @@ from dpsr.audit.canaries import clues, guess, plant
 from dpsr.data import realistic
 from dpsr.errors import ParameterError
 from dpsr.pipeline.estimator import PrivateRecommender
-from dpsr.privacy import NoiseSource, privatise, randomised_response
+from dpsr.privacy.channels import randomised_response
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import privatise
 
 
 @pytest.fixture(scope="module")

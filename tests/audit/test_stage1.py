@@ -23,8 +23,9 @@ from dpsr.audit.stage1 import (
 )
 from dpsr.audit.tables import noise_trial
 from dpsr.audit.trials import as_table, crowds, neighbours, one_rating, run, two_ratings
-from dpsr.privacy import AsPublished, NoiseSource, gaussian, laplace, optimal_channel, randomised_response
-from dpsr.privacy.published import data_set_loss
+from dpsr.privacy.channels import AsPublished, gaussian, laplace, optimal_channel, randomised_response
+from dpsr.privacy.channels.published import data_set_loss
+from dpsr.privacy.noise import NoiseSource
 
 STARS = Scale(1, 5)
 SEEDS = range(100)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsr import DPSR, Ratings, Scale, load_release
-from dpsr.pipeline.comparing import compare
+from dpsr.pipeline.compare import compare
 
 
 @pytest.fixture(scope="module")

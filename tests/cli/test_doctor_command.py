@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from dpsr.doctor import Check, Status, examination, machine, randomness, versions
-from dpsr.privacy import Channel, NoiseSource, laplace
-from dpsr.privacy.discrete import discrete_laplace
+from dpsr.privacy.channels import Channel, laplace
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.noise.laplace import discrete_laplace
 from dpsr.types import Scale
 
 
@@ -136,7 +137,7 @@ def test_java_is_asked_for_its_version(monkeypatch, tmp_path, says, status):
 
 
 def test_a_full_or_forbidden_disk_is_a_warning(monkeypatch, tmp_path):
-    assert machine.check_room("x", tmp_path).detail.endswith("GiB free")
+    assert machine.check_disk_space("x", tmp_path).detail.endswith("GiB free")
     monkeypatch.setattr(machine, "_LITTLE_ROOM", 1 << 60)
-    assert machine.check_room("x", tmp_path).status is Status.warning
-    assert "cannot be written" in machine.check_room("x", tmp_path / "nowhere").detail
+    assert machine.check_disk_space("x", tmp_path).status is Status.warning
+    assert "cannot be written" in machine.check_disk_space("x", tmp_path / "nowhere").detail

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from dpsr import DPSR, Ratings, Scale
+from dpsr.certify.odds import at_least, at_most, guess_right
 from dpsr.data import realistic
-from dpsr.pipeline.explaining import explain, explain_release
-from dpsr.privacy import NoiseSource, optimal_channel, randomised_response
-from dpsr.types.odds import at_least, at_most, guess_right
+from dpsr.pipeline.explain import explain, explain_release
+from dpsr.privacy.channels import optimal_channel, randomised_response
+from dpsr.privacy.noise import NoiseSource
 
 STARS = Scale(1, 5)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpsr.data import realistic
-from dpsr.pipeline.planning import measure_components
-from dpsr.privacy import NoiseSource
+from dpsr.pipeline.plan import measure_components
+from dpsr.privacy.noise import NoiseSource
 
 
 @pytest.fixture(scope="module")

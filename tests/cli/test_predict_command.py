@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsr import load_release
-from dpsr.data import pairs as pairs_module
+from dpsr.data.files import pairs as pairs_module
 
 PAIRS = "user,item\n42,7\n42,9999\nnobody,7\nnobody,nothing\n1,2\n"
 

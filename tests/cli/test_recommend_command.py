@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsr import load_release
-from dpsr.release import everyone
+from dpsr.release.lists import batch as everyone
 
 
 def test_a_user_gets_the_list_of_the_python_call(dpsr, folder):

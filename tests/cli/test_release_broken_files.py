@@ -21,7 +21,7 @@ from dpsr import Ratings, Scale, load_release
 from dpsr.cli.reading import RatingsSource
 from dpsr.cli.release import Method, release
 from dpsr.errors import DpsrError
-from dpsr.privacy.ledger import Ledger
+from dpsr.privacy.ledger.ledger import Ledger
 
 FILES = 10_000
 EACH = -(-FILES // len(FAMILIES))

@@ -16,7 +16,7 @@ import pytest
 from small_ratings import options
 
 from dpsr import Ratings, Scale
-from dpsr.privacy.ledger import Ledger
+from dpsr.privacy.ledger.ledger import Ledger
 
 ALGORITHMS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s")
 

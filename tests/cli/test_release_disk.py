@@ -12,10 +12,10 @@ from small_ratings import options, write_csv
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.errors import ReleaseError
-from dpsr.pipeline.curate import Account, curate
-from dpsr.pipeline.progress import listening
-from dpsr.privacy.ledger import Ledger
-from dpsr.release.place import check_target, clear_leftovers, placed
+from dpsr.pipeline.estimator import listening
+from dpsr.pipeline.publish import Account, publish
+from dpsr.privacy.ledger.ledger import Ledger
+from dpsr.release.folder.atomic import atomic_folder, check_target, clear_leftovers
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_disk_that_fills_up_meanwhile_leaves_nothing_and_the_charge_stays(rati
 
     account = Account.open(str(tmp_path / "l.db"), None, 0.1)
     with listening(fill), pytest.raises(ReleaseError, match=r"No space left.*was charged.*stays spent"):
-        curate(ratings, DPSR(0.1), disk / "r", account=account)
+        publish(ratings, DPSR(0.1), disk / "r", account=account)
     assert [entry.name for entry in disk.iterdir()] == ["other people's film"]
     assert (ledger.budget().charges, ledger.budget().releases) == (1, 0)
 
@@ -78,8 +78,8 @@ import resource, sys
 import numpy as np
 from dpsr import DPSR, Ratings, Scale
 from dpsr.errors import ReleaseError
-from dpsr.pipeline.curate import Account, curate
-from dpsr.pipeline.progress import listening
+from dpsr.pipeline.publish import Account, publish
+from dpsr.pipeline.estimator import listening
 from pathlib import Path
 
 def limit(stage):
@@ -91,7 +91,7 @@ ratings = Ratings.from_arrays(cells // 5, cells % 5, 1 + cells % 5, scale=Scale(
 account = Account.open(sys.argv[1] + "/l.db", None, 0.1)
 try:
     with listening(limit):
-        curate(ratings, DPSR(0.1), Path(sys.argv[1]) / "sub" / "r", account=account)
+        publish(ratings, DPSR(0.1), Path(sys.argv[1]) / "sub" / "r", account=account)
 except ReleaseError as error:
     sys.exit(str(error))
 """
@@ -146,7 +146,7 @@ def test_the_draft_of_a_killed_run_is_removed_and_that_of_a_living_one_stays(tmp
     for other in others:
         other.mkdir()
     (tmp_path / ".r.111111111111.partial").symlink_to(tmp_path / ".r.old.partial")
-    with placed(target) as draft:
+    with atomic_folder(target) as draft:
         living = draft.parent
         clear_leftovers(target)
         assert living.exists()
@@ -161,7 +161,7 @@ def test_a_release_that_a_killed_run_had_moved_aside_is_put_back(tmp_path):
     root = leftover(target)
     fill(root / "replaced", "old")
     fill(root / "r", "new")
-    with pytest.raises(ReleaseError, match="exists already"), placed(target):
+    with pytest.raises(ReleaseError, match="exists already"), atomic_folder(target):
         raise AssertionError("unreachable")
     assert (target / "manifest.json").read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["r"]
@@ -171,9 +171,9 @@ def test_a_release_that_a_killed_run_had_moved_aside_is_put_back(tmp_path):
 def test_replacing_a_release_leaves_the_new_one_and_nothing_else(tmp_path, monkeypatch, exchange):
     """On systems that cannot exchange two folders, the old one steps aside."""
     if not exchange:
-        monkeypatch.setattr("dpsr.release.place._exchange", lambda *_: False)
+        monkeypatch.setattr("dpsr.release.folder.atomic._exchange", lambda *_: False)
     for word in ("old", "new"):
-        with placed(tmp_path / "r", overwrite=True) as draft:
+        with atomic_folder(tmp_path / "r", overwrite=True) as draft:
             fill(draft, word)
     assert (tmp_path / "r" / "manifest.json").read_text() == "new"
     assert [entry.name for entry in tmp_path.iterdir()] == ["r"]
@@ -181,6 +181,6 @@ def test_replacing_a_release_leaves_the_new_one_and_nothing_else(tmp_path, monke
 
 def test_names_that_are_patterns_mean_themselves(tmp_path):
     innocent = leftover(tmp_path / "rx")
-    with placed(tmp_path / "r*") as draft:
+    with atomic_folder(tmp_path / "r*") as draft:
         fill(draft, "new")
     assert innocent.exists()

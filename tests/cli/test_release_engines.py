@@ -11,7 +11,7 @@ from small_ratings import options, write_csv
 
 from dpsr import load_release
 from dpsr.pipeline.cards import redraw
-from dpsr.privacy.ledger import Ledger
+from dpsr.privacy.ledger.ledger import Ledger
 
 
 @pytest.fixture

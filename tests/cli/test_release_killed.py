@@ -16,7 +16,7 @@ import time
 import pytest
 from small_ratings import options, write_csv
 
-from dpsr.privacy.ledger import Ledger
+from dpsr.privacy.ledger.ledger import Ledger
 
 KILLS = 12
 """With the 188 of tests/ledger/test_races.py: two hundred."""

@@ -13,10 +13,10 @@ from small_ratings import options, write_csv
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.errors import PrivacyError, ReleaseError
-from dpsr.pipeline.curate import Account, curate
-from dpsr.pipeline.progress import listening
-from dpsr.privacy import NoiseSource
-from dpsr.privacy.ledger import Ledger
+from dpsr.pipeline.estimator import listening
+from dpsr.pipeline.publish import Account, publish
+from dpsr.privacy.ledger.ledger import Ledger
+from dpsr.privacy.noise import NoiseSource
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_what_can_be_refused_is_refused_before_the_charge(dpsr, csv, tmp_path, l
 def test_a_seeded_run_is_refused_before_the_charge(ratings, tmp_path, ledger):
     account = Account.open(str(tmp_path / "ledger.db"), None, 0.1)
     with pytest.raises(PrivacyError, match="seeded"):
-        curate(ratings, DPSR(0.1, random_state=7), tmp_path / "r", account=account)
+        publish(ratings, DPSR(0.1, random_state=7), tmp_path / "r", account=account)
     assert ledger.budget().charges == 0
 
 
@@ -152,7 +152,7 @@ def test_no_noise_is_drawn_before_the_ledger_has_the_charge(ratings, tmp_path, l
     seen = []
     monkeypatch.setattr(Watched, "tell", staticmethod(lambda: seen.append(ledger.budget().spent_epsilon)))
     account = Account.open(str(tmp_path / "ledger.db"), None, 0.1)
-    curate(ratings, WatchedDPSR(0.1), tmp_path / "r", account=account)
+    publish(ratings, WatchedDPSR(0.1), tmp_path / "r", account=account)
     assert len(seen) > 1
     assert set(seen) == {Fraction(1, 10)}
     key = WatchedDPSR.keys.pop()._key
@@ -168,7 +168,7 @@ def test_the_certificate_is_in_the_ledger_before_the_folder_is_visible(ratings, 
     def look():
         seen.append((ledger.budget().releases, (tmp_path / "r").exists()))
 
-    curate(ratings, DPSR(0.1), tmp_path / "r", account=account, last_call=look)
+    publish(ratings, DPSR(0.1), tmp_path / "r", account=account, last_call=look)
     assert seen == [(1, False)]
     assert (tmp_path / "r").exists()
 
@@ -184,7 +184,7 @@ def test_what_goes_wrong_after_the_charge_says_that_it_stays_spent(ratings, tmp_
         pytest.raises(ReleaseError, match=r"disk is gone.*epsilon = 0.1 of 'films' was charged.*stays spent"),
         listening(stage),
     ):
-        curate(ratings, DPSR(0.1), tmp_path / "r", account=account)
+        publish(ratings, DPSR(0.1), tmp_path / "r", account=account)
     assert ledger.budget().charges == 1
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]
 
@@ -207,7 +207,7 @@ def test_two_runs_to_one_target_do_not_overwrite_each_other(ratings, tmp_path, l
         DPSR(1.0).fit(ratings).save(tmp_path / "r")
 
     with pytest.raises(ReleaseError, match="not empty"):
-        curate(ratings, DPSR(0.1), tmp_path / "r", account=account, last_call=meanwhile)
+        publish(ratings, DPSR(0.1), tmp_path / "r", account=account, last_call=meanwhile)
     assert json.loads((tmp_path / "r" / "certificate.json").read_text())["nominal"] == 1.0
 
 

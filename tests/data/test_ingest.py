@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from test_data_bad_input import BAD_FILES
 from test_data_layouts import LAYOUTS
 
-from dpsr.data import Ratings, chunks, ingest
+from dpsr.data import Ratings, ingest
+from dpsr.data.files import chunks
 from dpsr.engine.raw import LEVEL
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import DataError, DpsrError, ParameterError

@@ -12,13 +12,12 @@ from dpsr import DPSR, Scale
 from dpsr.data import realistic
 from dpsr.data.assemble import mask_of_cells
 from dpsr.data.ratings import Ratings
-from dpsr.engine import Made
-from dpsr.engine.block import block_edges
+from dpsr.engine import BlockResult
 from dpsr.engine.disk import ITEMS, DiskTable
 from dpsr.engine.raw import LEVEL, RawTable
-from dpsr.engine.table import TIMESTAMP
+from dpsr.engine.table import TIMESTAMP, block_edges
 from dpsr.errors import DataError
-from dpsr.pipeline.default import RELEASED
+from dpsr.pipeline.value import RELEASED
 
 SIZE = 500
 
@@ -49,7 +48,7 @@ def released(contents):
 def check_equal(ratings, folder, epsilon):
     expected = DPSR(epsilon, random_state=0).fit(ratings)
     raw = on_disk(ratings, folder)
-    found = DPSR(epsilon, random_state=0).contents(raw)
+    found = DPSR(epsilon, random_state=0).fit_table(raw)
     np.testing.assert_array_equal(released(found), expected.release_.ratings)
     np.testing.assert_array_equal(found.model.user_factors, expected.model_.user_factors)
     np.testing.assert_array_equal(found.model.item_factors, expected.model_.item_factors)
@@ -68,7 +67,7 @@ def test_how_a_table_is_cut_moves_the_numbers_by_rounding_alone(tmp_path, size):
     """In memory one block, on disk many: sums in single precision are added up in another order, and nothing else."""
     ratings = realistic(0, n_users=80, n_items=50, n_ratings=2_500)
     expected = DPSR(5.0, random_state=0).fit(ratings)
-    found = DPSR(5.0, random_state=0).contents(on_disk(ratings, tmp_path, size=size))
+    found = DPSR(5.0, random_state=0).fit_table(on_disk(ratings, tmp_path, size=size))
     assert found.table.n_blocks > 2
     np.testing.assert_allclose(released(found), expected.release_.ratings, atol=1e-3)
 
@@ -106,7 +105,7 @@ def test_a_whole_block_of_users_without_ratings_is_ordinary(tmp_path):
     raw = on_disk(odd_ratings(8, 6, dense), tmp_path, size=6)
     answer = raw.table.run(lambda block, n: n.__iadd__(len(block.items)) is None or None, [np.zeros(1)])
     assert answer.sums[0] == 24
-    assert np.isfinite(released(DPSR(1.0).contents(raw))).all()
+    assert np.isfinite(released(DPSR(1.0).fit_table(raw))).all()
 
 
 def test_a_million_items_are_ordinary(tmp_path):
@@ -119,7 +118,7 @@ def test_a_million_items_are_ordinary(tmp_path):
         scale=Scale(1, 5),
     )
     expected = DPSR(1.0, random_state=0).fit(ratings)
-    found = DPSR(1.0, random_state=0).contents(on_disk(ratings, tmp_path))
+    found = DPSR(1.0, random_state=0).fit_table(on_disk(ratings, tmp_path))
     np.testing.assert_allclose(released(found), expected.release_.ratings, atol=1e-9)
     unrated = np.flatnonzero(ratings.mask.item_counts == 0)[:3]
     said = found.model.predict(np.zeros(3, dtype=np.int64), unrated)
@@ -130,7 +129,7 @@ def test_a_million_items_are_ordinary(tmp_path):
 def test_columns_are_kept_hidden_and_dropped(tmp_path):
     raw = on_disk(realistic(1, n_users=40, n_items=30, n_ratings=600), tmp_path, size=90)
     public = raw.public
-    public.run(lambda block: Made({"mark": np.arange(len(block.items)) + block.start}), writes=["mark"])
+    public.run(lambda block: BlockResult({"mark": np.arange(len(block.items)) + block.start}), writes=["mark"])
     marks = np.concatenate([block.columns["mark"] for block in raw.table.scan(["mark"])])
     np.testing.assert_array_equal(marks, np.arange(raw.table.census.n_ratings))
     with pytest.raises(KeyError, match="level is hidden"):
@@ -149,7 +148,7 @@ def test_kept_columns_are_not_made_again(tmp_path):
 
     def draw(block):
         drawn.append(block.first)
-        return Made({"mark": np.full(len(block.items), len(drawn))})
+        return BlockResult({"mark": np.full(len(block.items), len(drawn))})
 
     table.run(draw, writes=["mark"], keep=True)
     before = {path.name: path.read_bytes() for path in tmp_path.glob("mark-*")}
@@ -175,7 +174,7 @@ def test_a_block_file_that_goes_bad_is_one_sentence(tmp_path, harm, column):
     else:
         path.write_bytes(b"PAR1 this is not a table PAR1")
     with pytest.raises(DataError, match=rf"block file {path.name} .*missing or damaged.*Nothing was released"):
-        DPSR(1.0).contents(raw)
+        DPSR(1.0).fit_table(raw)
 
 
 def test_a_full_disk_is_one_sentence_and_no_half_block(tmp_path):
@@ -187,7 +186,7 @@ def test_a_full_disk_is_one_sentence_and_no_half_block(tmp_path):
     try:
         raw = on_disk(realistic(1, n_users=40, n_items=30, n_ratings=600), disk, size=90)
         with pytest.raises(DataError, match=r"could not be written: .*No space left.*Nothing was released.*--work"):
-            raw.table.run(lambda block: Made({"wide": np.random.default_rng(0).random(20_000)}), writes=["wide"])
+            raw.table.run(lambda block: BlockResult({"wide": np.random.default_rng(0).random(20_000)}), writes=["wide"])
         assert not list(disk.glob("wide-*"))
         assert all(block.columns[LEVEL].max() < 5 for block in raw.table.scan([LEVEL]))
     finally:
@@ -200,8 +199,8 @@ from pathlib import Path
 from dpsr import DPSR
 from dpsr.engine.disk import DiskTable
 from dpsr.errors import DataError
-from dpsr.pipeline.curate import curate
-from dpsr.pipeline.large import table_on_disk
+from dpsr.pipeline.publish import publish
+from dpsr.pipeline.out_of_core import table_on_disk
 from dpsr.types import Scale
 
 folder = Path(sys.argv[1])
@@ -209,7 +208,7 @@ folder = Path(sys.argv[1])
 raw = table_on_disk(folder / "r.csv", folder / "work", scale=Scale(1, 5), memory=1 << 30)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1500, resource.RLIM_INFINITY))
 try:
-    curate(raw, DPSR(1.0), folder / "release")
+    publish(raw, DPSR(1.0), folder / "release")
 except DataError as error:
     sys.exit(str(error))
 """
@@ -235,7 +234,7 @@ def test_rows_of_all_blocks_come_together_in_order_whatever_their_shape(tmp_path
 
     def make(block):
         wide = np.arange(block.first, block.first + block.n_users)[:, None] * np.array([1.0, -1.0])
-        return Made(rows=(wide, np.array([block.first], dtype=np.int32), block.items[:0].astype(np.float32)))
+        return BlockResult(rows=(wide, np.array([block.first], dtype=np.int32), block.items[:0].astype(np.float32)))
 
     wide, firsts, none = table.run(make).rows
     np.testing.assert_array_equal(wide, np.arange(table.census.n_users)[:, None] * np.array([1.0, -1.0]))

@@ -25,17 +25,17 @@ from spark_cases import (
 from test_engine_disk import odd_ratings
 
 from dpsr import DPSR
-from dpsr.complete.symbols import SYMBOL
-from dpsr.data.spark import spark_table
-from dpsr.data.spark_session import running_session, spark_session
-from dpsr.engine import Made
-from dpsr.engine.block import block_edges
+from dpsr.data.spark.frame import spark_table
+from dpsr.data.spark.session import running_session, spark_session
+from dpsr.engine import BlockResult
 from dpsr.engine.raw import LEVEL, RawTable
-from dpsr.engine.spark import ITEMS, SparkTable
-from dpsr.engine.spark_task import add_up
+from dpsr.engine.spark.table import ITEMS, SparkTable
+from dpsr.engine.spark.task import add_up
+from dpsr.engine.table import block_edges
 from dpsr.errors import DataError, PrivacyError
-from dpsr.pipeline.default import RELEASED
-from dpsr.privacy import NoiseSource
+from dpsr.pipeline.value import RELEASED
+from dpsr.privacy.noise import NoiseSource
+from dpsr.value.sweep import SYMBOL
 
 pytestmark = needs_spark
 
@@ -58,7 +58,7 @@ def session(events):
 def cut(monkeypatch):
     """In memory the blocks are cut as they are on Spark: a sweep looks at some ratings of each block."""
     monkeypatch.setattr("dpsr.engine.memory.block_edges", lambda counts: block_edges(counts, SIZE))
-    monkeypatch.setattr("dpsr.complete.learning.TRIAL_RATINGS", 0)  # other starts are many more of the same passes
+    monkeypatch.setattr("dpsr.value.evidence.TRIAL_RATINGS", 0)  # other starts are many more of the same passes
 
 
 def blocks_of(session, ratings, size=SIZE):
@@ -76,7 +76,7 @@ def blocks_of(session, ratings, size=SIZE):
 
 def check_equal(ratings, raw, epsilon, *, drawn=True):
     """Under one seed: the same symbol at every rating, predictions and released ratings equal to rounding."""
-    inside, there = (DPSR(epsilon, random_state=0).contents(table) for table in (RawTable.of(ratings), raw))
+    inside, there = (DPSR(epsilon, random_state=0).fit_table(table) for table in (RawTable.of(ratings), raw))
     if drawn:
         np.testing.assert_array_equal(column(there.table, SYMBOL), column(inside.table, SYMBOL))
     np.testing.assert_allclose(column(there.table, RELEASED), column(inside.table, RELEASED), rtol=0, atol=1e-6)
@@ -115,7 +115,7 @@ def test_one_user_with_two_fifths_of_all_ratings_and_items_nobody_rated(session,
 def test_columns_are_kept_hidden_and_dropped(session):
     raw = on_spark(session, small())
     public = raw.public
-    public.run(lambda block: Made({"mark": np.arange(len(block.items)) + block.start}), writes=["mark"])
+    public.run(lambda block: BlockResult({"mark": np.arange(len(block.items)) + block.start}), writes=["mark"])
     np.testing.assert_array_equal(column(raw.table, "mark"), np.arange(raw.table.census.n_ratings))
     with pytest.raises(KeyError, match=r"level.* hidden"):
         public.run(lambda block: None, reads=[LEVEL])
@@ -134,7 +134,7 @@ def test_many_partitions_have_their_sums_added_up_on_their_way(session, monkeypa
 
     def count(block, total):
         total += np.bincount(block.items, minlength=block.n_items)
-        return Made(rows=(block.counts,))
+        return BlockResult(rows=(block.counts,))
 
     answer = raw.table.run(count, [np.zeros(census.n_items)])
     np.testing.assert_array_equal(answer.sums[0], census.item_counts)
@@ -220,7 +220,7 @@ def test_a_session_of_another_thread_is_found_and_not_changed(session):
 def secretly(raw, numbers):
     """A pass that carries a key, and so many numbers."""
     ballast = np.random.default_rng(0).random(numbers)
-    raw.table.run(lambda block: Made({"mark": ballast[: len(block.items)] + 0}), writes=["mark"], secret=True)
+    raw.table.run(lambda block: BlockResult({"mark": ballast[: len(block.items)] + 0}), writes=["mark"], secret=True)
     return column(raw.table, "mark")
 
 

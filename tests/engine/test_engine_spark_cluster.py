@@ -15,9 +15,9 @@ import pytest
 from spark_cases import column, draw, needs_spark, on_spark, once, session_of, small, strike, symbols, symbols_in_memory
 
 import dpsr
-from dpsr.complete.symbols import SYMBOL
-from dpsr.engine import Made
-from dpsr.privacy import NoiseSource
+from dpsr.engine import BlockResult
+from dpsr.privacy.noise import NoiseSource
+from dpsr.value.sweep import SYMBOL
 
 pytestmark = needs_spark
 
@@ -160,5 +160,5 @@ def test_a_speculative_copy_of_a_slow_task_draws_the_same(session, tmp_path, mon
 
 def test_a_large_function_with_a_key_may_go_through_a_file_where_files_are_encrypted(session):
     raw, ballast = on_spark(session, small()), np.random.default_rng(0).random(1 << 18)
-    raw.table.run(lambda block: Made({"mark": ballast[: len(block.items)] + 0}), writes=["mark"], secret=True)
+    raw.table.run(lambda block: BlockResult({"mark": ballast[: len(block.items)] + 0}), writes=["mark"], secret=True)
     assert len(column(raw.table, "mark")) == raw.table.census.n_ratings

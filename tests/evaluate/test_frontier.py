@@ -23,7 +23,8 @@ from dpsr.evaluate.frontier_records import Averages, Plan, Record
 from dpsr.evaluate.frontier_sets import EPSILONS, KNOWN, TARGETS, Targets, find_sets
 from dpsr.evaluate.frontier_store import Store
 from dpsr.evaluate.frontier_tables import budget_table, error_table, plan_table, promise_table
-from dpsr.pipeline import DPSR, default
+from dpsr.pipeline import DPSR
+from dpsr.pipeline import value as default
 from dpsr.types import Scale
 
 SETS = {"tiny": Scale(1, 5)}

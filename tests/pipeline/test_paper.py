@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
+from paper_stages import blended, completed, neighbours
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from dpsr import DPSR, Ratings, Scale
-from dpsr.complete import alternate_projections
 from dpsr.data import paper_matrix, realistic
-from dpsr.denoise import blend_with_neighbours, item_neighbours
 from dpsr.errors import ParameterError, PrivacyError
-from dpsr.privacy import NoiseSource, calibrated_laplace, privatise
+from dpsr.privacy.channels import calibrated_laplace
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import privatise
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +28,8 @@ def test_the_pipeline_is_its_three_stages(ratings):
     model = DPSR.paper(2.0, random_state=3, n_neighbors=5, rank=4, beta=0.5, lam=0.6, n_iter=20, period=5).fit(ratings)
     channel = calibrated_laplace(ratings.scale, 2.0, 0.3)
     private = privatise(ratings, channel, noise=NoiseSource.seeded(3))
-    smoothed = blend_with_neighbours(private, item_neighbours(private, k=5), beta=0.5)
-    expected = alternate_projections(smoothed, rank=4, lam=0.6, n_iter=20, period=5)
+    smoothed = blended(private, neighbours(private, k=5), beta=0.5)
+    expected = completed(smoothed, rank=4, lam=0.6, n_iter=20, period=5)
     users, items = ratings.mask.users, ratings.mask.items
     np.testing.assert_array_equal(model.model_.predict(users, items), expected.predict(users, items))
 

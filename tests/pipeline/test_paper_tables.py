@@ -15,19 +15,21 @@ from dpsr.data.assemble import mask_of_cells
 from dpsr.engine.disk import ITEMS, DiskTable
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import ParameterError, PrivacyError
-from dpsr.pipeline.large import block_size, room_left
-from dpsr.pipeline.paper import SYMBOL
-from dpsr.privacy import NoiseSource, Vault, calibrated_laplace, laplace, privatise
-from dpsr.privacy.journal import Journal
+from dpsr.pipeline.out_of_core import block_size, bytes_left
+from dpsr.privacy.channels import calibrated_laplace, laplace
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import Vault, privatise
+from dpsr.privacy.vault.journal import Journal
 from dpsr.release import verify, write_release
 from dpsr.types import Census
+from dpsr.value.sweep import SYMBOL
 
 
 def on_disk(ratings, folder, size=300, room=8 * 400):
     """Blocks of some users, and several panels."""
     folder.mkdir(exist_ok=True)
     table = DiskTable(folder, ratings.mask.census, block_ratings=size)
-    table.room = room
+    table.sum_bytes = room
     for number in range(table.n_blocks):
         table.write(ITEMS, number, ratings.mask.items[table.ratings_of(number)])
         table.write(LEVEL, number, ratings.levels[table.ratings_of(number)])
@@ -75,7 +77,7 @@ def assert_same(contents, expected):
 )
 def test_on_disk_the_predictions_are_those_in_memory(ratings, tmp_path, settings):
     expected = DPSR.paper(2.0, random_state=5, **settings).fit(ratings)
-    contents = DPSR.paper(2.0, random_state=5, **settings).contents(on_disk(ratings, tmp_path))
+    contents = DPSR.paper(2.0, random_state=5, **settings).fit_table(on_disk(ratings, tmp_path))
     assert contents.table.n_blocks >= 5
     assert_same(contents, expected)
 
@@ -84,7 +86,7 @@ def test_lopsided_tables_are_ordinary(tmp_path):
     ratings = lopsided()
     assert 0.35 < ratings.mask.user_counts[17] / len(ratings) < 0.45
     raw = on_disk(ratings, tmp_path, size=100, room=8 * 9_000)
-    assert_same(DPSR.paper(5.0, random_state=5).contents(raw), DPSR.paper(5.0, random_state=5).fit(ratings))
+    assert_same(DPSR.paper(5.0, random_state=5).fit_table(raw), DPSR.paper(5.0, random_state=5).fit(ratings))
 
 
 ON_SPARK = """
@@ -92,16 +94,16 @@ import sys
 from dpsr import DPSR
 from dpsr.data import realistic
 from dpsr.data.spark import spark_table
-from dpsr.data.spark_session import start_session
+from dpsr.data.spark.session import start_session
 from dpsr.release import write_release
 from pathlib import Path
 
 session, ratings = start_session("1"), realistic(0, n_users=80, n_items=50, n_ratings=2_500)
 frame = session.createDataFrame(ratings.to_arrow())
 raw = spark_table(session, frame, scale=ratings.scale, partitions=2, block_ratings=300)
-assert raw.table.room == (1 << 28) // 2, "every task sends its own sums to the driver"
-raw.table.room = 8 * 900
-contents = DPSR.paper(2.0, random_state=5, n_iter=12).contents(raw)
+assert raw.table.sum_bytes == (1 << 28) // 2, "every task sends its own sums to the driver"
+raw.table.sum_bytes = 8 * 900
+contents = DPSR.paper(2.0, random_state=5, n_iter=12).fit_table(raw)
 write_release(contents, Path(sys.argv[1]))
 """
 
@@ -125,7 +127,7 @@ def test_the_vault_draws_the_symbols_and_writes_the_receipt_of_the_in_memory_way
     private = privatise(ratings, channel, noise=NoiseSource.seeded(seed))
     for raw in (RawTable.of(ratings), on_disk(ratings, tmp_path)):
         vault = Vault(raw, 1.0, noise=NoiseSource.seeded(seed))
-        vault.noisy(channel, symbol=SYMBOL)
+        vault.noisy_ratings(channel, symbol=SYMBOL)
         np.testing.assert_array_equal(channel.outputs[column(vault.table, SYMBOL)], private.values)
         assert vault.certificate() == private.certificate
 
@@ -133,7 +135,7 @@ def test_the_vault_draws_the_symbols_and_writes_the_receipt_of_the_in_memory_way
 def test_a_channel_dearer_than_what_is_left_is_refused_and_nothing_is_drawn(ratings):
     vault = Vault(ratings, 1.0, noise=NoiseSource.system())
     with pytest.raises(PrivacyError, match="Nothing was drawn"):
-        vault.noisy(laplace(ratings.scale, 1.01), symbol=SYMBOL)
+        vault.noisy_ratings(laplace(ratings.scale, 1.01), symbol=SYMBOL)
     assert vault.spent == 0
     with pytest.raises(KeyError):
         column(vault.table, SYMBOL)
@@ -141,7 +143,7 @@ def test_a_channel_dearer_than_what_is_left_is_refused_and_nothing_is_drawn(rati
 
 @pytest.mark.parametrize("settings", [{}, {"n_iter": 23}], ids=str)
 def test_a_folder_from_disk_verifies_and_predicts_as_the_fit(ratings, tmp_path, settings):
-    contents = DPSR.paper(1.0, random_state=2, **settings).contents(on_disk(ratings, tmp_path / "work"))
+    contents = DPSR.paper(1.0, random_state=2, **settings).fit_table(on_disk(ratings, tmp_path / "work"))
     write_release(contents, tmp_path / "r")
     assert not verify(tmp_path / "r").fails
     users, items = ratings.mask.user_ids.to_pylist()[:20], ratings.mask.item_ids.to_pylist()[:20]
@@ -150,7 +152,7 @@ def test_a_folder_from_disk_verifies_and_predicts_as_the_fit(ratings, tmp_path, 
 
 
 def test_without_a_seed_a_table_is_private_at_the_epsilon_asked_for(ratings, tmp_path):
-    certificate = DPSR.paper(1.0).contents(on_disk(ratings, tmp_path)).certificate
+    certificate = DPSR.paper(1.0).fit_table(on_disk(ratings, tmp_path)).certificate
     assert certificate.private
     assert certificate.epsilon == pytest.approx(1.0, rel=1e-6)
     assert certificate.epsilon <= 1.0
@@ -158,17 +160,17 @@ def test_without_a_seed_a_table_is_private_at_the_epsilon_asked_for(ratings, tmp
 
 def test_a_killed_run_keeps_the_symbols_it_had_drawn(ratings, tmp_path):
     """Under two different keys: what the first drew is what the second releases."""
-    first = DPSR.paper(1.0).contents(on_disk(ratings, tmp_path), Journal(tmp_path, {"run": 1}))
+    first = DPSR.paper(1.0).fit_table(on_disk(ratings, tmp_path), Journal(tmp_path, {"run": 1}))
     drawn, released = column(first.table, SYMBOL), column(first.table, first.ratings)
     lost = tmp_path / f"{SYMBOL}-00002.parquet"
     lost.unlink()
-    again = DPSR.paper(1.0).contents(on_disk(ratings, tmp_path), Journal(tmp_path, {"run": 1}))
+    again = DPSR.paper(1.0).fit_table(on_disk(ratings, tmp_path), Journal(tmp_path, {"run": 1}))
     kept = np.ones(len(drawn), bool)
     kept[first.table.ratings_of(2)] = False
     found = column(again.table, SYMBOL)
     np.testing.assert_array_equal(found[kept], drawn[kept])
     assert (found[~kept] != drawn[~kept]).any()
-    third = DPSR.paper(1.0).contents(on_disk(ratings, tmp_path), Journal(tmp_path, {"run": 1}))
+    third = DPSR.paper(1.0).fit_table(on_disk(ratings, tmp_path), Journal(tmp_path, {"run": 1}))
     np.testing.assert_array_equal(column(third.table, third.ratings), column(again.table, again.ratings))
     assert (released != column(again.table, again.ratings)).any()
 
@@ -179,12 +181,12 @@ def test_the_room_for_similarities_is_what_an_allowance_leaves(shape):
     census = Census(*(pa.array(range(size)) for size in shape), *(np.full(size, 9) for size in shape))
     fixed, rooms = (350 << 20) + (shape[0] << 10) + 5 * (shape[1] << 10), []
     for memory in (fixed + (10 << 20), 1 << 31, 1 << 33):
-        rooms.append(room_left(census, memory))
+        rooms.append(bytes_left(census, memory))
         assert fixed + 200 * block_size(census, memory) + rooms[-1] <= memory
         assert rooms[-1] >= 8 * shape[1], "at least one row"
     assert rooms[0] < rooms[1] < rooms[2]
     with pytest.raises(ParameterError, match="need at least"):
-        room_left(census, fixed)
+        bytes_left(census, fixed)
 
 
 @pytest.mark.parametrize(
@@ -193,5 +195,5 @@ def test_the_room_for_similarities_is_what_an_allowance_leaves(shape):
 )
 def test_what_needs_the_ratings_in_memory_is_refused_before_anything_is_drawn(ratings, tmp_path, settings, advice):
     with pytest.raises(ParameterError, match=advice):
-        DPSR.paper(1.0, **settings).contents(on_disk(ratings, tmp_path))
+        DPSR.paper(1.0, **settings).fit_table(on_disk(ratings, tmp_path))
     assert not list(tmp_path.glob(f"{SYMBOL}-*"))

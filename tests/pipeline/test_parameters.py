@@ -52,6 +52,8 @@ def test_settings_change_by_name_and_unknown_ones_are_refused():
 
 def test_importing_the_pipelines_does_not_import_scikit_learn():
     """Nor pandas, which it would bring: a hundred megabytes."""
-    code = "import sys, dpsr.pipeline.curate, dpsr.pipeline.large; print({'sklearn', 'pandas'} & set(sys.modules))"
+    code = (
+        "import sys, dpsr.pipeline.publish, dpsr.pipeline.out_of_core; print({'sklearn', 'pandas'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -11,8 +11,8 @@ import pytest
 from dpsr import DPSR, load_release
 from dpsr.data import paper_matrix, realistic
 from dpsr.errors import ReleaseError
-from dpsr.release import folder as folder_module
-from dpsr.release import place
+from dpsr.release.folder import atomic as place
+from dpsr.release.folder import files as folder_module
 
 NEEDED = {"certificate.json", "items.parquet", "model.json", "ratings.parquet", "users.parquet"}
 FILES = NEEDED | {"card.html", "manifest.json"}

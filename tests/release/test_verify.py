@@ -10,14 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsr import DPSR
+from dpsr.certify.check import check_certificate
+from dpsr.certify.manifest import write_manifest
 from dpsr.data import realistic
 from dpsr.errors import ReleaseError
-from dpsr.privacy import gaussian, gaussian_classical, privatise
-from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.channels import gaussian, gaussian_classical
+from dpsr.privacy.noise.source import NoiseSource
+from dpsr.privacy.vault import privatise
 from dpsr.release import certificate_digest, verify
-from dpsr.release.folder import write_release
-from dpsr.release.manifest import write_manifest
-from dpsr.release.receipt import check_certificate
+from dpsr.release.folder.files import write_release
 
 CARD = "<!doctype html><title>A page with a &amp; and an ü</title>\n" + "<p>words</p>\n" * 20
 

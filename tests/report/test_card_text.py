@@ -18,7 +18,7 @@ from strangers import PAYLOADS
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.pipeline.cards import card_of, expected_accuracy
 from dpsr.report import Budget, card
-from dpsr.report.limits import LIMITS
+from dpsr.report.card import LIMITS
 from dpsr.types import Mask, Model
 
 LIMIT = 1_500_000

@@ -9,12 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsr import Scale
-from dpsr.engine.block import block_edges
-from dpsr.report.glance import glance
-from dpsr.report.names import MAX_SHOWN, shown
+from dpsr.engine.table import block_edges
+from dpsr.report.facts import MAX_SHOWN, Bin, display_name, doubling_bins, glance, rating_bins, sample_users, samples
 from dpsr.report.plots import BASE, MARGIN, TOP, bar_plot, doubling_labels, scale_labels
-from dpsr.report.samples import sample_users, samples
-from dpsr.report.shape import Bin, doubling_bins, rating_bins
 
 
 @given(st.lists(st.integers(0, 2**40), min_size=1, max_size=60))
@@ -85,7 +82,7 @@ def test_a_glance_at_blocks_sees_what_the_whole_table_says(release, monkeypatch,
 
 @given(st.text(max_size=600))
 def test_a_shown_name_is_printable_short_and_marked_when_cut(text):
-    name = shown(text)
+    name = display_name(text)
     assert name.text
     assert all(c.isprintable() or c == "\u200d" for c in name.text + name.title)
     assert len(name.text) <= MAX_SHOWN

@@ -20,8 +20,9 @@ from dpsr.audit.trials import Trial, run
 from dpsr.data import realistic
 from dpsr.pipeline.estimator import PrivateRecommender
 from dpsr.pipeline.methods import build
-from dpsr.privacy import AsPublished, Channel, NoiseSource, calibrated_laplace, optimal_channel
-from dpsr.privacy.mechanisms import check_epsilon
+from dpsr.privacy.channels import AsPublished, Channel, calibrated_laplace, optimal_channel
+from dpsr.privacy.channels.additive import check_epsilon
+from dpsr.privacy.noise import NoiseSource
 from dpsr.release import Release
 from dpsr.types import Scale
 from dpsr.types.raw import RawRatings

@@ -29,13 +29,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Bools, Floats
 from dpsr.audit.intervals import epsilon_of_guesses
 from dpsr.errors import ParameterError
 from dpsr.release import Release
 from dpsr.types.raw import RawRatings
 
-Floats = npt.NDArray[np.float64]
-Bits = npt.NDArray[np.bool_]
 Guesser = Callable[[Floats], Floats]
 
 FEWEST = 400
@@ -51,7 +50,7 @@ class Canaries:
     """Where they sit in the table, and their secret bits."""
 
     positions: npt.NDArray[np.int64]
-    bits: Bits
+    bits: Bools
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def clues(release: Release, positions: npt.NDArray[np.int64]) -> list[Floats]:
     return [released, released - predicted, predicted - typical]
 
 
-def _bound(belief: Floats, bits: Bits, fraction: float, alpha: float) -> tuple[float, int, int]:
+def _bound(belief: Floats, bits: Bools, fraction: float, alpha: float) -> tuple[float, int, int]:
     """Guess the `fraction` of which one is surest; the bound, the correct ones, the guesses."""
     surest = np.argsort(-np.abs(belief), kind="stable")[: max(1, round(fraction * len(belief)))]
     guessed = surest[belief[surest] != 0]
@@ -113,14 +112,14 @@ def _bound(belief: Floats, bits: Bits, fraction: float, alpha: float) -> tuple[f
     return lower, correct, len(guessed)
 
 
-def _threshold(clue: Floats, bits: Bits) -> Guesser:
+def _threshold(clue: Floats, bits: Bools) -> Guesser:
     """The higher the clue above its median, the surer of a high rating; or the other way round."""
     middle = float(np.median(clue))
     sign = 1.0 if np.sum((clue > middle) == bits) * 2 >= len(bits) else -1.0
     return lambda new: sign * (new - middle)
 
 
-def _bins(clue: Floats, bits: Bits) -> Guesser:
+def _bins(clue: Floats, bits: Bools) -> Guesser:
     """Log-odds of a high rating in quantile bins of the clue: finds what is not monotone."""
     edges = np.unique(np.quantile(clue, np.linspace(0, 1, _BINS + 1)[1:-1]))
     place = np.searchsorted(edges, clue)

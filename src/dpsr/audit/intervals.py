@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-Floats = npt.NDArray[np.float64]
+from dpsr.arrays import Floats
 
 
 def at_least(hits: npt.ArrayLike, trials: npt.ArrayLike, alpha: float) -> Floats:

@@ -16,14 +16,14 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Floats, Levels
 from dpsr.audit.stage1 import Draw, by_channel, crowd_trial, paired, repeated, single
-from dpsr.audit.trials import Labels, Levels, Observe, Trial, one_rating
-from dpsr.privacy import Channel, NoiseSource, laplace, optimal_channel, randomised_response
-from dpsr.privacy.discrete import discrete_laplace, laplace_scale
-from dpsr.privacy.mechanisms import laplace_around
+from dpsr.audit.trials import Labels, Observe, Trial, one_rating
+from dpsr.privacy.channels import Channel, laplace, optimal_channel, randomised_response
+from dpsr.privacy.channels.additive import laplace_around
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.noise.laplace import discrete_laplace, laplace_scale
 from dpsr.types import Scale
-
-Floats = npt.NDArray[np.float64]
 
 
 def planted(scale: Scale, epsilon: float) -> tuple[Trial, ...]:

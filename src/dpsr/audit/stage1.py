@@ -19,13 +19,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from dpsr.audit.trials import Labels, Levels, Trial, alone, as_table, crowds, one_rating, two_ratings
-from dpsr.engine import Made
+from dpsr.arrays import Floats, Levels
+from dpsr.audit.trials import Labels, Trial, alone, as_table, crowds, one_rating, two_ratings
+from dpsr.engine import BlockResult
 from dpsr.engine.raw import RawTable
-from dpsr.privacy import AsPublished, Channel, NoiseSource, Vault, privatise
+from dpsr.privacy.channels import AsPublished, Channel
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import Vault, privatise
 from dpsr.types import Scale
 
-Floats = npt.NDArray[np.float64]
 Draw = Callable[[Levels, NoiseSource], npt.NDArray[np.integer]]
 
 NOTICE = 0.05
@@ -40,7 +42,7 @@ def through_vault(channel: Channel) -> Draw:
 
     def draw(levels: Levels, noise: NoiseSource) -> npt.NDArray[np.integer]:
         table = RawTable.of(as_table(levels, channel.scale)).table
-        table.run(lambda block: Made({"choice": np.zeros(len(block.items), dtype=np.uint8)}), writes=["choice"])
+        table.run(lambda block: BlockResult({"choice": np.zeros(len(block.items), dtype=np.uint8)}), writes=["choice"])
         Vault(RawTable(table, channel.scale), channel.epsilon, noise=noise).symbols(
             {0: channel}, choice="choice", symbol="symbol"
         )

@@ -12,14 +12,17 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpsr.arrays import Levels
 from dpsr.audit.stage1 import MOST_DRAWS, NOTICE, by_channel, single
-from dpsr.audit.trials import Labels, Levels, Trial
+from dpsr.audit.trials import Labels, Trial
+from dpsr.certify import Part
+from dpsr.certify.prices import check_table, price_of
 from dpsr.errors import PrivacyError
-from dpsr.privacy import Channel, NoiseSource
-from dpsr.privacy.discrete import discrete_laplace
+from dpsr.privacy.channels import Channel
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.noise.laplace import discrete_laplace
 from dpsr.release import Release
-from dpsr.types import Part, Scale
-from dpsr.types.prices import price_of, weights_of
+from dpsr.types import Scale
 
 _EDGES = 9
 
@@ -38,7 +41,7 @@ def certificate_trials(release: Release) -> list[Trial]:
 def _trials(part: Part, scale: Scale) -> Iterator[Trial]:
     price_of(part)  # refuses what is no table and no noise
     for i, table in enumerate(part.tables):
-        weights = weights_of(table, part.bits)
+        weights = np.array(check_table(table, part.bits), dtype=np.uint64)
         outputs = np.arange(float(weights.shape[1]))
         channel = Channel(scale, outputs, weights, part.mechanism, {})
         name = f"{part.name}: table {i + 1} of {len(part.tables)}, all pairs of levels"

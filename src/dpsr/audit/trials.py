@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dpsr.arrays import Levels
 from dpsr.audit.events import Counts, Evidence, best_bound
-from dpsr.privacy import NoiseSource
+from dpsr.privacy.noise import NoiseSource
 from dpsr.types import Mask, Scale
 from dpsr.types.raw import RawRatings
 
-Levels = npt.NDArray[np.uint16]
 Labels = npt.NDArray[np.int64]
 Observe: TypeAlias = Callable[[Levels, NoiseSource], Labels]
 

@@ -13,7 +13,7 @@ from dpsr.cli.rows import Json, clean
 from dpsr.cli.terminal import out
 
 if TYPE_CHECKING:
-    from dpsr.pipeline.comparing import Column, Comparison
+    from dpsr.pipeline.compare import Column, Comparison
 
 EXAMPLE = "Example: dpsr compare release-a/ release-b/"
 
@@ -30,7 +30,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Put releases side by side: method, exact epsilon, shape, expected accuracy, and how far their answers differ."""
-    from dpsr.pipeline.comparing import compare as put_side_by_side
+    from dpsr.pipeline.compare import compare as put_side_by_side
 
     loaded = [open_release(folder) for folder in releases]
     comparison = put_side_by_side(loaded, [str(folder) for folder in releases])

@@ -13,7 +13,7 @@ from dpsr.cli.terminal import out
 from dpsr.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dpsr.pipeline.explaining import Explanation
+    from dpsr.pipeline.explain import Explanation
 
 EXAMPLE = "Example: dpsr explain --epsilon 1 --scale 1:5:1"
 
@@ -25,8 +25,8 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Say what an epsilon means: odds, guesses, and what the ratings of one person add up to."""
-    from dpsr.pipeline.explaining import explain as of_epsilon
-    from dpsr.pipeline.explaining import explain_release
+    from dpsr.pipeline.explain import explain as of_epsilon
+    from dpsr.pipeline.explain import explain_release
     from dpsr.release import load_release
     from dpsr.types import Scale
 
@@ -52,7 +52,7 @@ def _show(told: Explanation) -> None:
     for belief in told.beliefs:
         beliefs.add_row(_percent(belief.prior), _percent(belief.least), _percent(belief.most))
     out.print(beliefs)
-    guesses = Table("who guesses", "right", title=f"Guessing one of {told.levels} levels", title_justify="left")
+    guesses = Table("who guesses", "right", title=f"Guessing one of {told.n_levels} levels", title_justify="left")
     guesses.add_row("from the scale alone, no release", _percent(told.guess_before))
     if told.guess_channel is not None:
         guesses.add_row("from this rating's own noisy value, best guess", _percent(told.guess_channel))

@@ -12,8 +12,8 @@ from rich.table import Table
 from dpsr.cli.terminal import out
 
 if TYPE_CHECKING:
-    from dpsr.privacy.ledger import Budget
-    from dpsr.privacy.ledger_log import Event
+    from dpsr.privacy.ledger.ledger import Budget
+    from dpsr.privacy.ledger.log import Event
 
 app = typer.Typer(help="Budgets of data sets, kept across runs and people.", no_args_is_help=True)
 
@@ -34,7 +34,7 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Give a data set its budget, once; the ledger is made if it is not there."""
-    from dpsr.privacy.ledger import Ledger
+    from dpsr.privacy.ledger.ledger import Ledger
 
     budget = Ledger.create(ledger, dataset, epsilon, delta, note=note).budget(dataset)
     if as_json:
@@ -50,8 +50,8 @@ def init(
 @app.command(epilog="Example: dpsr ledger show --ledger ledger.db")
 def show(ledger: LedgerAddress, as_json: AsJson = False) -> None:
     """What every data set may cost, has cost and has left."""
-    from dpsr.privacy.amounts import written_down, written_up
-    from dpsr.privacy.ledger import Ledger
+    from dpsr.certify.amounts import written_down, written_up
+    from dpsr.privacy.ledger.ledger import Ledger
 
     budgets = Ledger.open(ledger).budgets()
     if as_json:
@@ -74,9 +74,9 @@ def show(ledger: LedgerAddress, as_json: AsJson = False) -> None:
 @app.command(epilog="Example: dpsr ledger history --ledger ledger.db --dataset ratings")
 def history(ledger: LedgerAddress, dataset: Dataset = None, as_json: AsJson = False) -> None:
     """Who spent what, when, on which data set, and for which certificate."""
-    from dpsr.data.quoting import printable
-    from dpsr.privacy.amounts import written_up
-    from dpsr.privacy.ledger import Ledger
+    from dpsr.certify.amounts import written_up
+    from dpsr.privacy.ledger.ledger import Ledger
+    from dpsr.quoting import printable
 
     book = Ledger.open(ledger)
     events = book.history(None if dataset is None else book.budget(dataset).dataset)
@@ -103,8 +103,8 @@ def _short(event: Event) -> str:
 
 def budget_record(budget: Budget) -> dict[str, Any]:
     """Exact fractions as text, with floats beside them that err on the safe side."""
-    from dpsr.privacy.amounts import float_below
-    from dpsr.types.exact import float_up
+    from dpsr.certify.amounts import float_below
+    from dpsr.certify.exact import float_up
 
     return {
         "dataset": budget.dataset,

@@ -58,8 +58,8 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Say what accuracy to expect at each epsilon, before anything is spent."""
-    from dpsr.pipeline.curate import Account
-    from dpsr.pipeline.planning import plan_table
+    from dpsr.pipeline.plan import plan_table
+    from dpsr.pipeline.publish import Account
 
     table = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap, query).read()
     account = Account.open(ledger, dataset, measure, "dpsr plan --measure") if ledger and measure is not None else None

@@ -29,9 +29,9 @@ def predict(
     as_json: JsonRows = False,
 ) -> None:
     """Predict the rating of every (user, item) pair of a file; a column says what each prediction rests on."""
-    from dpsr.data.pairs import read_pairs
-    from dpsr.release.pairs import predict_all, write_predictions
-    from dpsr.release.whole import check_file
+    from dpsr.data.files.pairs import read_pairs
+    from dpsr.release.folder.atomic import check_file
+    from dpsr.release.lists.pairs import predict_all, write_predictions
 
     if out_file is not None:
         check_file(out_file, overwrite=force)

@@ -29,14 +29,14 @@ class RatingsSource:
 
     @property
     def is_database(self) -> bool:
-        from dpsr.types.database import is_address
+        from dpsr.database import is_address
 
         return is_address(self.text)
 
     @property
     def name(self) -> str:
-        from dpsr.data.quoting import file_name
-        from dpsr.types.database import Database
+        from dpsr.database import Database
+        from dpsr.quoting import file_name
 
         return str(Database.parse(self.text)) if self.is_database else file_name(Path(self.text))
 

@@ -58,7 +58,7 @@ def recommend(
 
 
 def _one_list(loaded: Release, user: str | None, rated: list[str], n: int) -> pa.Table:
-    from dpsr.release.lists import list_of_guest, list_of_user
+    from dpsr.release.lists.one import list_of_guest, list_of_user
 
     return list_of_guest(loaded, rated, n) if user is None else list_of_user(loaded, user, n)
 
@@ -66,7 +66,7 @@ def _one_list(loaded: Release, user: str | None, rated: list[str], n: int) -> pa
 def _write_all(release: Path, out_file: Path, n: int, force: bool) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from dpsr.release.whole import check_file
+    from dpsr.release.folder.atomic import check_file
 
     check_file(out_file, overwrite=force)
     loaded = open_release(release)

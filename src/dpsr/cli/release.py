@@ -34,8 +34,8 @@ from dpsr.cli.terminal import err, out, promise, verdict
 
 if TYPE_CHECKING:
     from dpsr.engine.raw import RawTable
-    from dpsr.pipeline.curate import Account, Curated
-    from dpsr.privacy.journal import Journal
+    from dpsr.pipeline.publish import Account, Published
+    from dpsr.privacy.vault.journal import Journal
     from dpsr.types.raw import RawRatings
 
 EXAMPLE = "Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out release/ --ledger ledger.db --yes"
@@ -96,8 +96,8 @@ def release(
     """Turn ratings into a private release: a rating table, a model and a certificate."""
     account, shown = None, err if as_json else out
     try:
-        from dpsr.pipeline.curate import Account, check_order, check_space, curate
         from dpsr.pipeline.methods import build
+        from dpsr.pipeline.publish import Account, check_order, check_space, publish
 
         check_asking(as_json, yes)
         estimator = build(method.value, epsilon)
@@ -110,7 +110,7 @@ def release(
             if not yes:
                 agree()
             with showing_stages():
-                done = curate(
+                done = publish(
                     table, estimator, out_dir, account=account, overwrite=force, journal=journal, last_call=too_late
                 )
     except KeyboardInterrupt:
@@ -130,7 +130,7 @@ def gathered(
     if engine is Engine.memory:
         yield reading.read(), None
         return
-    from dpsr.pipeline.large import bytes_of, large_table
+    from dpsr.pipeline.out_of_core import bytes_of, large_table
     from dpsr.types import Scale
 
     options: dict[str, Any] = {**reading.columns, "delimiter": reading.delimiter}
@@ -158,7 +158,7 @@ def check_asking(as_json: bool, yes: bool) -> None:
 
 def preview(name: str, table: RawRatings | RawTable, epsilon: float, account: Account | None) -> str:
     """What is there, what is promised, and what it will cost, before anything is spent."""
-    from dpsr.pipeline.curate import census_of
+    from dpsr.pipeline.publish import census_of
 
     census = census_of(table)
     counts = f"{census.n_ratings:,} ratings, {census.n_users:,} users, {census.n_items:,} items."
@@ -167,7 +167,7 @@ def preview(name: str, table: RawRatings | RawTable, epsilon: float, account: Ac
 
 def price(account: Account) -> str:
     """What the ledger has, and will have."""
-    from dpsr.privacy.amounts import written_down
+    from dpsr.certify.amounts import written_down
 
     budget = account.budget
     after = written_down(budget.left_epsilon - account.price)
@@ -191,9 +191,9 @@ def agree() -> None:
         raise typer.Exit(1)
 
 
-def report(done: Curated, account: Account | None) -> str:
+def report(done: Published, account: Account | None) -> str:
     """What it cost, and where it is."""
-    from dpsr.privacy.amounts import written_down
+    from dpsr.certify.amounts import written_down
 
     lines = [verdict(done.certificate)]
     if account is not None and done.budget is not None:
@@ -203,7 +203,7 @@ def report(done: Curated, account: Account | None) -> str:
     return "\n".join(lines)
 
 
-def record(done: Curated, account: Account | None) -> dict[str, Any]:
+def record(done: Published, account: Account | None) -> dict[str, Any]:
     """The same for scripts."""
     from dpsr.cli.ledger import budget_record
 

@@ -45,7 +45,7 @@ def clean(text: object) -> str:
     """Text from a stranger, as the terminal may show it: printable, short, and no markup."""
     from rich.markup import escape
 
-    from dpsr.data.quoting import printable
+    from dpsr.quoting import printable
 
     return escape(printable(str(text), 60))
 

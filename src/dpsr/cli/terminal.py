@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from math import exp
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 
 if TYPE_CHECKING:
-    from dpsr.types import Certificate
+    from dpsr.certify import Certificate
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -22,11 +21,13 @@ def complain(message: str) -> None:
 
 def promise(epsilon: float) -> str:
     """What epsilon promises, in words, before anything is spent."""
-    certainty = exp(epsilon) / (1 + exp(epsilon))
+    from dpsr.certify.odds import belief_at_most, factor_text, percent_up
+
     return (
         f"Protects the [bold]value[/bold] of every single rating at epsilon = {epsilon:g}: whatever somebody believed "
-        f"about one rating, its odds change by at most a factor {exp(epsilon):.3g} (a 50 % guess becomes at most "
-        f"{certainty:.0%}).\nDoes not hide who rated what, how often, or when: that is public in this release."
+        f"about one rating, its odds change by at most a factor {factor_text(epsilon)} (a 50 % guess becomes at "
+        f"most {percent_up(belief_at_most(0.5, epsilon))}).\n"
+        "Does not hide who rated what, how often, or when: that is public in this release."
     )
 
 

@@ -33,7 +33,7 @@ def verify(
 
     result = check(release)
     if ledger is not None:
-        from dpsr.pipeline.curate import recorded_in
+        from dpsr.pipeline.publish import recorded_in
 
         result = recorded_in(result, ledger, dataset)
     accepted = result.private or (allow_not_private and result.intact)

@@ -1,7 +1,6 @@
 """Ratings come in here: read from files, frames and arrays, checked, put on the declared scale, split, or made up."""
 
 from dpsr.data.ratings import Ratings
-from dpsr.data.sample import demo_ratings
-from dpsr.data.synthetic import paper_matrix, realistic
+from dpsr.data.synthetic import demo_ratings, paper_matrix, realistic
 
 __all__ = ["Ratings", "demo_ratings", "paper_matrix", "realistic"]

@@ -17,16 +17,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.data.identifiers import code_ids
+from dpsr.arrays import Ints
+from dpsr.data.codes import code_ids
 from dpsr.data.numbers import code_ratings, read_times
-from dpsr.data.quoting import Source, shown
 from dpsr.errors import DataError, ParameterError
+from dpsr.quoting import Source, quoted
 from dpsr.types.mask import Mask
 from dpsr.types.scale import Scale
 
 DUPLICATES = ("error", "first", "last")
-
-Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +42,7 @@ class RatingColumns:
 def assemble(columns: RatingColumns, *, scale: Scale, duplicates: str) -> tuple[Mask, npt.NDArray[np.uint16]]:
     """The mask and the level of each of its ratings. `duplicates` says which rating of a repeated pair stays."""
     if duplicates not in DUPLICATES:
-        raise ParameterError(f"duplicates is one of {', '.join(DUPLICATES)}, found {shown(duplicates)}.")
+        raise ParameterError(f"duplicates is one of {', '.join(DUPLICATES)}, found {quoted(duplicates)}.")
     source = columns.source
     if not len(columns.ratings):
         raise DataError(
@@ -64,14 +63,14 @@ def assemble(columns: RatingColumns, *, scale: Scale, duplicates: str) -> tuple[
     return mask, levels[order]
 
 
-def mask_of_cells(cells: Rows, user_ids: pa.Array, item_ids: pa.Array, timestamps: Rows | None = None) -> Mask:
+def mask_of_cells(cells: Ints, user_ids: pa.Array, item_ids: pa.Array, timestamps: Ints | None = None) -> Mask:
     """The mask of strictly ascending cells `u * n + j`; users and items without a rating stay in the vocabulary."""
     n = len(item_ids)
     indptr = np.searchsorted(cells, n * np.arange(len(user_ids) + 1)).astype(np.int64)
     return Mask(user_ids, item_ids, indptr, (cells % n).astype(np.int32), timestamps)
 
 
-def _canonical(cells: Rows, n_cells: int) -> tuple[Rows, Rows]:
+def _canonical(cells: Ints, n_cells: int) -> tuple[Ints, Ints]:
     """Rows sorted by cell, earlier rows first within a cell, and their cells; `cells` itself may be sorted."""
     if bool((cells[1:] > cells[:-1]).all()):
         return np.arange(len(cells)), cells
@@ -102,13 +101,13 @@ class _Pairs:
 def repeated(pair: tuple[object, object], row: int, earlier: int, source: Source) -> DataError:
     """The error for a pair that is rated twice."""
     return DataError(
-        f"{source.at(row)}: user {shown(pair[0])} rates item {shown(pair[1])} again, as before at "
+        f"{source.at(row)}: user {quoted(pair[0])} rates item {quoted(pair[1])} again, as before at "
         f"{source.place(earlier)}. "
         'Keep one of them with duplicates="first" or "last" (or --duplicates first).'
     )
 
 
-def _without_duplicates(order: Rows, cells: Rows, duplicates: str, pairs: _Pairs) -> npt.NDArray[np.bool_] | slice:
+def _without_duplicates(order: Ints, cells: Ints, duplicates: str, pairs: _Pairs) -> npt.NDArray[np.bool_] | slice:
     repeats = cells[1:] == cells[:-1]
     if not repeats.any():
         return slice(None)

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.data.assemble import RatingColumns
-from dpsr.data.columns import find_columns
-from dpsr.data.distinct import ARROW_ERRORS
-from dpsr.data.quoting import Source, position, printable, shown
+from dpsr.data.codes import ARROW_ERRORS
+from dpsr.data.files.layouts import find_columns
 from dpsr.errors import DataError
+from dpsr.quoting import Source, position, printable, quoted
 
 _FRAME = Source("the frame", position)
 _ARRAYS = Source("the arrays", position)
@@ -52,7 +52,7 @@ def _labels(frame: Any) -> list[Any]:
         return list(frame.columns)
     raise DataError(
         "from_frame takes a pandas or polars DataFrame, an Arrow Table or a RecordBatch, found "
-        f"{shown(type(frame).__name__)}. For arrays use from_arrays, for files read."
+        f"{quoted(type(frame).__name__)}. For arrays use from_arrays, for files read."
     )
 
 
@@ -61,7 +61,7 @@ def _column_of(frame: Any, place: int, labels: list[Any]) -> pa.ChunkedArray:
     if isinstance(frame, pa.Table | pa.RecordBatch):
         return _column(frame.column(place), str(labels[place]), _FRAME)
     if labels.count(labels[place]) > 1:  # labels that differ but print alike are told apart, equal ones cannot be
-        raise DataError(f"{_FRAME.name}: two columns are named {shown(labels[place])}. Rename one of them.")
+        raise DataError(f"{_FRAME.name}: two columns are named {quoted(labels[place])}. Rename one of them.")
     return _column(frame[labels[place]], str(labels[place]), _FRAME)
 
 
@@ -70,7 +70,7 @@ def _column(array: Any, name: str, source: Source) -> pa.ChunkedArray:
         return _to_arrow(array)
     except ARROW_ERRORS as error:
         raise DataError(
-            f"{source.name}: {shown(name)} cannot be read as one column ({printable(str(error), 60)}). Give numbers "
+            f"{source.name}: {quoted(name)} cannot be read as one column ({printable(str(error), 60)}). Give numbers "
             "only or strings only, in one dimension; integers beyond 64 bits are given as strings."
         ) from error
 

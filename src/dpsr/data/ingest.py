@@ -18,17 +18,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dpsr.data.assemble import DUPLICATES, RatingColumns, refuse_trivial, repeated
-from dpsr.data.chunks import chunks_of_file
-from dpsr.data.distinct import distinct, missing
-from dpsr.data.identifiers import code_ids, integers_if_canonical
+from dpsr.data.codes import code_ids, distinct, integers_if_canonical, missing
+from dpsr.data.files.chunks import chunks_of_file
+from dpsr.data.files.read import recognised
 from dpsr.data.numbers import code_ratings, read_times
-from dpsr.data.quoting import Source, shown
-from dpsr.data.read import recognised
-from dpsr.engine.block import BLOCK_RATINGS
 from dpsr.engine.disk import ITEMS, DiskTable
 from dpsr.engine.raw import LEVEL, RawTable
-from dpsr.engine.table import TIMESTAMP
+from dpsr.engine.table import BLOCK_RATINGS, TIMESTAMP
 from dpsr.errors import DataError, ParameterError
+from dpsr.quoting import Source, quoted
 from dpsr.types import Census, Scale
 
 _SORTED = "select u.code, i.code, r.level, r.time from raw r join users u on r.user = u.id join items i on "
@@ -52,7 +50,7 @@ def ingest(
     `block_size` says how many ratings a block may have, once the users and items are known.
     """
     if duplicates not in DUPLICATES:
-        raise ParameterError(f"duplicates is one of {', '.join(DUPLICATES)}, found {shown(duplicates)}.")
+        raise ParameterError(f"duplicates is one of {', '.join(DUPLICATES)}, found {quoted(duplicates)}.")
     store = work / "ingest.duckdb"
     _remove(store)  # a run that was killed may have left one
     try:

@@ -14,9 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsr.data.distinct import ARROW_ERRORS, Codes, distinct, missing
-from dpsr.data.quoting import Source, shown
+from dpsr.arrays import AnyInts
+from dpsr.data.codes import ARROW_ERRORS, distinct, missing
 from dpsr.errors import DataError, ScaleError
+from dpsr.quoting import Source, quoted
 from dpsr.types.scale import Scale, off_scale
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -70,7 +71,7 @@ def _seconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.int64())
 
 
-def _numbers(codes: Codes, values: pa.Array, role: str, source: Source) -> npt.NDArray[np.float64]:
+def _numbers(codes: AnyInts, values: pa.Array, role: str, source: Source) -> npt.NDArray[np.float64]:
     """Distinct values as floats; text that is no number is refused with the first row that holds it."""
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return _as_floats(values, role, source)
@@ -91,7 +92,7 @@ def _as_floats(values: pa.Array, role: str, source: Source) -> npt.NDArray[np.fl
         return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
     except ARROW_ERRORS as error:
         raise DataError(
-            f"{source.name}: the {role} column has type {shown(values.type)}, numbers are needed. {_ADVICE[role]}"
+            f"{source.name}: the {role} column has type {quoted(values.type)}, numbers are needed. {_ADVICE[role]}"
         ) from error
 
 
@@ -105,4 +106,4 @@ def _refuse_text(text: str, role: str, row: int, source: Source) -> NoReturn:
 
 def _refuse(found: str, needed: str, role: str, row: int, source: Source, *, comma: bool = False) -> NoReturn:
     hint = "Write decimals with a point, not a comma. " if comma else ""
-    raise DataError(f"{source.at(row)}: {role} {shown(found)} is not {needed}. {hint}{_ADVICE[role]}")
+    raise DataError(f"{source.at(row)}: {role} {quoted(found)} is not {needed}. {hint}{_ADVICE[role]}")

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dpsr.data.assemble import RatingColumns, assemble
+from dpsr.data.files.read import columns_of_file
 from dpsr.data.frames import columns_of_arrays, columns_of_frame
-from dpsr.data.quoting import shown
-from dpsr.data.read import columns_of_file
 from dpsr.errors import DataError, ParameterError
+from dpsr.quoting import quoted
 from dpsr.types.raw import RawRatings
 from dpsr.types.scale import Scale
 
@@ -144,7 +144,7 @@ class Ratings(RawRatings):
         if by == "random":
             return np.random.default_rng(seed).permutation(len(self))
         if by != "time":
-            raise ParameterError(f'a split is by "random" or by "time", found {shown(by)}.')
+            raise ParameterError(f'a split is by "random" or by "time", found {quoted(by)}.')
         if self.mask.timestamps is None:
             raise DataError(
                 'a split by time needs timestamps, these ratings have none. Name their column with timestamp="..." '

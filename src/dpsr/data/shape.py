@@ -12,15 +12,13 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpsr.arrays import Ints
 from dpsr.data.assemble import RatingColumns
-from dpsr.data.identifiers import code_ids
+from dpsr.data.codes import code_ids
+from dpsr.data.files.read import columns_of_file
 from dpsr.data.numbers import read_times
-from dpsr.data.read import columns_of_file
 from dpsr.errors import DataError
-
-Whole = npt.NDArray[np.int64]
 
 SHARES = {"least": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "most": 1.0}
 
@@ -87,7 +85,7 @@ def shape_of(found: RatingColumns) -> Shape:
     )
 
 
-def _spread(counts: Whole) -> dict[str, int]:
+def _spread(counts: Ints) -> dict[str, int]:
     """Counts that some row really has: quantiles of the kind that do not interpolate."""
     values = np.quantile(counts, list(SHARES.values()), method="inverted_cdf")
     return dict(zip(SHARES, (int(value) for value in values), strict=True))

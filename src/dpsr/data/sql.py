@@ -18,11 +18,11 @@ from sqlalchemy import Connection, CursorResult
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from dpsr.data.assemble import RatingColumns
-from dpsr.data.columns import find_columns
-from dpsr.data.distinct import ARROW_ERRORS
-from dpsr.data.quoting import Source, printable, shown
+from dpsr.data.codes import ARROW_ERRORS
+from dpsr.data.files.layouts import find_columns
+from dpsr.database import Database
 from dpsr.errors import DataError
-from dpsr.types.database import Database
+from dpsr.quoting import Source, printable, quoted
 
 CHUNK = 1 << 16
 """Rows held as Python objects at a time."""
@@ -105,6 +105,6 @@ def _joined(chunks: list[pa.Array], name: str, source: Source) -> pa.ChunkedArra
 
 def _mixed(name: str, source: Source, error: BaseException) -> str:
     return (
-        f"{source.name}: the column {shown(name)} cannot be read as one type ({printable(str(error), 60)}). Cast it in "
-        "the query, for example cast(rating as real) or cast(user_id as text)."
+        f"{source.name}: the column {quoted(name)} cannot be read as one type ({printable(str(error), 60)}). Cast it "
+        "in the query, for example cast(rating as real) or cast(user_id as text)."
     )

@@ -14,7 +14,8 @@ The realistic one draws taste p_u, q_j ~ N(0, I/sqrt(d)), kindness a_u and quali
     score_uj      =  a_u + b_j + c p_u.q_j + noise           and so does the rating
 
 with Zipf popularity, log-normal activity, and scores cut into stars at the quantiles of MovieLens (mean 3.5, standard
-deviation 1.1). Its privacy assumption is none: nobody stands behind these ratings.
+deviation 1.1). Its privacy assumption is none: nobody stands behind these ratings. The
+embedded sample of `make demo` is of this kind.
 """
 
 from __future__ import annotations
@@ -22,17 +23,14 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from dpsr.arrays import Floats, Ints
 from dpsr.data.assemble import mask_of_cells
-from dpsr.data.quoting import shown
 from dpsr.data.ratings import Ratings
 from dpsr.errors import ParameterError
+from dpsr.quoting import quoted
 from dpsr.types.scale import Scale
-
-Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
 
 _STAR_CUTS = np.array([-1.55, -0.95, -0.15, 0.77])
 """Standard scores between the stars: 6, 11, 27, 34 and 22 per cent of a normal distribution, as in MovieLens 100K."""
@@ -95,7 +93,7 @@ def realistic(
 
 
 def _table(
-    cells: Whole, values: Floats, scale: Scale, n_users: int, n_items: int, timestamps: Whole | None = None
+    cells: Ints, values: Floats, scale: Scale, n_users: int, n_items: int, timestamps: Ints | None = None
 ) -> Ratings:
     """Ids count from 1; users and items that happen to have no rating are still part of the catalogue."""
     user_ids, item_ids = (pa.array(np.arange(1, size + 1, dtype=np.int64)) for size in (n_users, n_items))
@@ -118,10 +116,10 @@ def _normalised(R: Floats, normalisation: str) -> Floats:
         return np.clip(1 + 4 * (R - least) / span, 1, 5)
     if normalisation == "standardise":
         return np.clip(3 + (R - float(R.mean())) / float(R.std()), 1, 5)
-    raise ParameterError(f'normalisation is "minmax" or "standardise", found {shown(normalisation)}.')
+    raise ParameterError(f'normalisation is "minmax" or "standardise", found {quoted(normalisation)}.')
 
 
-def _activity(rng: np.random.Generator, n_users: int, n_items: int, n_ratings: int) -> Whole:
+def _activity(rng: np.random.Generator, n_users: int, n_items: int, n_ratings: int) -> Ints:
     """Log-normal numbers of ratings with the given sum, between 1 and half the items (more only if they must)."""
     most = min(n_items, max(n_items // 2, -(-2 * n_ratings // n_users)))
     weights = np.exp(rng.standard_normal(n_users))
@@ -136,7 +134,7 @@ def _activity(rng: np.random.Generator, n_users: int, n_items: int, n_ratings: i
     return counts
 
 
-def _choose(rng: np.random.Generator, counts: Whole, appeal: Floats, p: Floats, q: Floats) -> Whole:
+def _choose(rng: np.random.Generator, counts: Ints, appeal: Floats, p: Floats, q: Floats) -> Ints:
     """The cells rated, ascending: `counts[u]` items for user u without replacement, weights exp(appeal + p.q).
 
     An exponential clock of rate w runs for every cell; the first to ring are such a sample.
@@ -152,7 +150,7 @@ def _choose(rng: np.random.Generator, counts: Whole, appeal: Floats, p: Floats, 
     return np.concatenate(cells)
 
 
-def _dots(p: Floats, q: Floats, users: Whole, items: Whole) -> Floats:
+def _dots(p: Floats, q: Floats, users: Ints, items: Ints) -> Floats:
     """p_u.q_j for every rating, one factor at a time: no array of ratings by factors."""
     total = np.zeros(len(users))
     for factor in range(p.shape[1]):
@@ -165,8 +163,13 @@ def _stars(scores: Floats) -> Floats:
     return 1 + np.searchsorted(_STAR_CUTS, standard).astype(np.float64)
 
 
-def _times(rng: np.random.Generator, users: Whole, n_users: int) -> Whole:
+def _times(rng: np.random.Generator, users: Ints, n_users: int) -> Ints:
     """Users arrive over three years and rate for some weeks: seconds, distinct people mixed, as a real log has them."""
     day, first = 86_400, 1_500_000_000
     arrival = rng.uniform(0, 3 * 365 * day, n_users)
     return (first + arrival[users] + rng.exponential(20 * day, len(users))).astype(np.int64)
+
+
+def demo_ratings() -> Ratings:
+    """60,000 ratings with timestamps by 1,000 users for 500 items, whole stars from 1 to 5."""
+    return realistic(20_240_601, n_users=1_000, n_items=500, n_ratings=60_000, timestamps=True)

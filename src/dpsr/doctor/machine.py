@@ -23,8 +23,8 @@ def check_machine() -> Iterator[Check]:
     """What the speed of a release depends on."""
     yield check_threads()
     yield check_blas()
-    yield check_room("here", Path.cwd())
-    yield check_room("temporary files", Path(tempfile.gettempdir()))
+    yield check_disk_space("here", Path.cwd())
+    yield check_disk_space("temporary files", Path(tempfile.gettempdir()))
     yield check_cache()
 
 
@@ -48,7 +48,7 @@ def check_blas() -> Check:
     return Check("machine", "BLAS", Status.ok, "; ".join(names))
 
 
-def check_room(name: str, folder: Path) -> Check:
+def check_disk_space(name: str, folder: Path) -> Check:
     """Free space, and whether a file can be written at all."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -62,7 +62,7 @@ def check_room(name: str, folder: Path) -> Check:
 
 def check_cache() -> Check:
     """Compiled kernels are kept on disk; where that is not possible, every process compiles them again."""
-    from dpsr.release.kernels import see_tile
+    from dpsr.release.lists.kernels import see_tile
 
     place = Path(see_tile.stats.cache_path)  # type: ignore[attr-defined]
     root = _PACKAGE if _PACKAGE in place.parents else place.parent

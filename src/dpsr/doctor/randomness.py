@@ -15,12 +15,13 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.certify.exact import epsilon_of, log_up
 from dpsr.doctor.check import Check, Status
-from dpsr.privacy import Channel, NoiseSource, laplace, optimal_channel, randomised_response
-from dpsr.privacy.discrete import discrete_laplace
-from dpsr.privacy.sampler import BITS
+from dpsr.privacy.channels import Channel, laplace, optimal_channel, randomised_response
+from dpsr.privacy.channels.channel import BITS
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.noise.laplace import discrete_laplace
 from dpsr.types import Scale
-from dpsr.types.exact import epsilon_of, log_up
 
 Draw = Callable[[Channel, npt.NDArray[np.uint16]], npt.NDArray[np.integer]]
 
@@ -61,12 +62,12 @@ def check_generator(read: Callable[[int], bytes]) -> Check:
 def check_arithmetic() -> Check:
     """Prices of tables one can work out by hand, on the side that never understates them."""
     half, quarter = 1 << (BITS - 1), 1 << (BITS - 2)
-    table = np.array([[half, quarter, quarter], [quarter, half, quarter]], dtype=np.uint64)
+    table = [[half, quarter, quarter], [quarter, half, quarter]]
     ln2 = Fraction(_LN2)
     right = (
         0 <= Fraction(epsilon_of(table)) - ln2 < Fraction(1, 2**52)
         and log_up(Fraction(1)) == 0.0
-        and epsilon_of(np.array([[half, half], [2 * half, 0]], dtype=np.uint64)) == inf
+        and epsilon_of([[half, half], [2 * half, 0]]) == inf
     )
     status = Status.ok if right else Status.broken
     words = "ln 2, 0 and infinity come out as they should, rounded up" if right else "a known price comes out wrong"

@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpsr.engine.block import BLOCK_RATINGS, Array, Block, block_edges
-from dpsr.engine.table import Answer, Table, Task
+from dpsr.arrays import AnyArray
+from dpsr.engine.table import BLOCK_RATINGS, Block, PassResult, Table, Task, block_edges
 from dpsr.errors import DataError
 from dpsr.types import Census
 
@@ -32,10 +32,10 @@ ITEMS = "items"
 class _Growing:
     """Rows put together as they come, in place: parts and the whole are never held at once."""
 
-    def __init__(self, like: Array) -> None:
+    def __init__(self, like: AnyArray) -> None:
         self.array = np.empty((0, *like.shape[1:]), like.dtype)
 
-    def add(self, part: Array) -> None:
+    def add(self, part: AnyArray) -> None:
         """More rows at the end."""
         size = len(self.array)
         self.array.resize((size + len(part), *part.shape[1:]), refcheck=False)
@@ -63,13 +63,13 @@ class DiskTable(Table):
     def run(
         self,
         task: Task,
-        sums: Sequence[Array] = (),
+        sums: Sequence[AnyArray] = (),
         *,
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
         secret: bool = False,
         keep: bool = False,
-    ) -> Answer:
+    ) -> PassResult:
         """See `Table`."""
         rows: list[_Growing] = []
         for number, block in enumerate(self.scan(reads)):
@@ -82,7 +82,7 @@ class DiskTable(Table):
                     whole.add(part)
                 for name in writes:
                     self.write(name, number, made.columns[name])
-        return Answer(tuple(sums), tuple(whole.array for whole in rows))
+        return PassResult(tuple(sums), tuple(whole.array for whole in rows))
 
     def scan(self, reads: Sequence[str] = ()) -> Iterator[Block]:
         """See `Table`. The next block is read while this one is worked on, and sorted by item if this one was."""
@@ -111,7 +111,7 @@ class DiskTable(Table):
         """Whether a block's column was written before."""
         return self._path(column, number).exists()
 
-    def write(self, column: str, number: int, values: Array) -> None:
+    def write(self, column: str, number: int, values: AnyArray) -> None:
         """Keep a block's column; it appears whole or not at all."""
         path = self._path(column, number)
         draft = path.with_suffix(".partial")
@@ -125,13 +125,13 @@ class DiskTable(Table):
                 "with more room (--work FOLDER) and run again."
             ) from error
 
-    def read(self, column: str, number: int) -> Array:
+    def read(self, column: str, number: int) -> AnyArray:
         """A block's column."""
         if column in self._hidden:
             raise KeyError(f"the column {column} is hidden")
         path, place = self._path(column, number), self.ratings_of(number)
         try:
-            found: Array = pq.read_table(path, memory_map=False, use_threads=False)[column].to_numpy()
+            found: AnyArray = pq.read_table(path, memory_map=False, use_threads=False)[column].to_numpy()
             if len(found) != place.stop - place.start:  # kernels do not look where a block ends
                 raise pa.ArrowInvalid("a block of another length")
         except (OSError, KeyError, pa.ArrowException) as error:

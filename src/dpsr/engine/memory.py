@@ -8,18 +8,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpsr.engine.block import Array, Block, block_edges
-from dpsr.engine.table import TIMESTAMP, Answer, Table, Task
+from dpsr.arrays import AnyArray
+from dpsr.engine.table import TIMESTAMP, Block, PassResult, Table, Task, block_edges
 from dpsr.types import Mask
 
 
 class MemoryTable(Table):
     """A mask with columns."""
 
-    def __init__(self, mask: Mask, columns: Mapping[str, Array] | None = None) -> None:
+    def __init__(self, mask: Mask, columns: Mapping[str, AnyArray] | None = None) -> None:
         self.mask = mask
         self.census = mask.census
-        self._columns: dict[str, Array] = dict(columns or {})
+        self._columns: dict[str, AnyArray] = dict(columns or {})
         if mask.timestamps is not None:
             self._columns[TIMESTAMP] = mask.timestamps
         self._hidden: frozenset[str] = frozenset()
@@ -27,13 +27,13 @@ class MemoryTable(Table):
     def run(
         self,
         task: Task,
-        sums: Sequence[Array] = (),
+        sums: Sequence[AnyArray] = (),
         *,
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
         secret: bool = False,
         keep: bool = False,
-    ) -> Answer:
+    ) -> PassResult:
         """See `Table`."""
         made = []
         for block in self.scan(reads):
@@ -43,12 +43,17 @@ class MemoryTable(Table):
         for name in writes:
             self._keep(name, [(block, result.columns[name]) for block, result in made])
         rows = zip(*(result.rows for _, result in made), strict=True)
-        return Answer(tuple(sums), tuple(np.concatenate(parts) for parts in rows))
+        return PassResult(tuple(sums), tuple(np.concatenate(parts) for parts in rows))
 
     def scan(self, reads: Sequence[str] = ()) -> Iterator[Block]:
         """See `Table`."""
         for block in self._blocks:
             yield _with(block, {name: self[name][block.ratings] for name in reads})
+
+    @property
+    def cells(self) -> Mask:
+        """See `Table`."""
+        return self.mask
 
     def hiding(self, column: str) -> MemoryTable:
         """See `Table`."""
@@ -61,7 +66,7 @@ class MemoryTable(Table):
         """See `Table`."""
         del self._columns[column]
 
-    def __getitem__(self, column: str) -> Array:
+    def __getitem__(self, column: str) -> AnyArray:
         """A whole column."""
         if column in self._hidden:
             raise KeyError(f"the column {column} is hidden")
@@ -81,14 +86,14 @@ class MemoryTable(Table):
             for a, b in pairwise(edges)
         ]
 
-    def _keep(self, name: str, parts: list[tuple[Block, Array]]) -> None:
+    def _keep(self, name: str, parts: list[tuple[Block, AnyArray]]) -> None:
         if name not in self._columns:
             self._columns[name] = np.empty(self.mask.n_ratings, dtype=parts[0][1].dtype)
         for block, part in parts:
             self._columns[name][block.ratings] = part
 
 
-def _with(block: Block, columns: Mapping[str, Array]) -> Block:
+def _with(block: Block, columns: Mapping[str, AnyArray]) -> Block:
     """The block with columns, and with what was computed about it before."""
     fresh = Block(block.first, block.start, block.indptr, block.items, block.n_items, columns)
     fresh.__dict__["by_item"] = block.by_item  # sorted once, used in every pass

@@ -1,21 +1,135 @@
-"""What a stage may ask of a rating table, wherever it is kept."""
+"""What a stage may ask of a rating table, wherever it is kept: passes over blocks of consecutive users.
+
+Blocks are cut by public counts alone, the same way for every engine, so that all engines add up the same numbers in
+nearly the same order. One person's ratings are always in one block.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.engine.block import Block, Made
-from dpsr.types import Census
+from dpsr.arrays import AnyArray, Codes, Ints
+from dpsr.linalg.compiled import kernel
+from dpsr.types import Census, Mask
 
-Array = npt.NDArray[Any]
+BLOCK_RATINGS = 1 << 19
+"""Ratings in a block, unless one user alone has more: large enough to hide what a block costs by itself."""
 
-Task: TypeAlias = Callable[..., Made | None]
+
+@dataclass(frozen=True, eq=False)
+class ByItem:
+    """A block's ratings item by item: the items that occur, pointers, the local users, and places in user order."""
+
+    items: Codes
+    ptr: Ints
+    rows: Codes
+    places: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Ratings of the users `first`, `first + 1`, ...; `start` is the place of the first rating in the whole table.
+
+    `columns` hold one number a rating, as asked for by the pass.
+    """
+
+    first: int
+    start: int
+    indptr: Ints
+    items: Codes
+    n_items: int
+    columns: Mapping[str, AnyArray] = field(default_factory=dict)
+
+    @property
+    def n_users(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def users(self) -> slice:
+        """Where this block's users stand in a user-side array."""
+        return slice(self.first, self.first + self.n_users)
+
+    @property
+    def ratings(self) -> slice:
+        """Where its ratings stand in the whole table."""
+        return slice(self.start, self.start + len(self.items))
+
+    @property
+    def counts(self) -> Ints:
+        return np.diff(self.indptr)
+
+    @property
+    def rows(self) -> Codes:
+        """The local user of every rating."""
+        return np.repeat(np.arange(self.n_users, dtype=np.int32), self.counts)
+
+    def every(self, step: int, values: AnyArray) -> AnyArray:
+        """Of one value a rating, those that stand at multiples of `step` in the whole table, however it is cut.
+
+        A copy: a view would keep all of them in memory.
+        """
+        return values[-self.start % step :: step].copy()
+
+    @cached_property
+    def by_item(self) -> ByItem:
+        return ByItem(*_by_item(self.indptr, self.items, self.n_items))
+
+
+@dataclass(frozen=True, eq=False)
+class BlockResult:
+    """What a pass made of one block besides its sums: columns (one number a rating) and rows (one line a user)."""
+
+    columns: Mapping[str, AnyArray] = field(default_factory=dict)
+    rows: tuple[AnyArray, ...] = ()
+
+
+def block_edges(user_counts: Ints, size: int = BLOCK_RATINGS) -> Ints:
+    """Codes of the users at which blocks begin, and the number of users: whole users, about `size` ratings each."""
+    ends = np.cumsum(user_counts)
+    edges = [0]
+    while edges[-1] < len(ends):
+        before = ends[edges[-1] - 1] if edges[-1] else 0
+        edges.append(max(int(np.searchsorted(ends, before + size, side="right")), edges[-1] + 1))
+    return np.array(edges, dtype=np.int64)
+
+
+@kernel
+def _by_item(indptr: Ints, items: Codes, n_items: int) -> tuple[Codes, Ints, Codes, Codes]:
+    """A counting sort that keeps the order of the users within an item."""
+    counts = np.zeros(n_items, np.int64)
+    for e in range(len(items)):
+        counts[items[e]] += 1
+    some = 0
+    for j in range(n_items):
+        some += counts[j] > 0
+    occurring = np.empty(some, np.int32)
+    ptr = np.zeros(some + 1, np.int64)
+    cursor = counts
+    at = 0
+    for j in range(n_items):
+        if counts[j] > 0:
+            occurring[at] = j
+            ptr[at + 1] = ptr[at] + counts[j]
+            cursor[j] = ptr[at]
+            at += 1
+    rows = np.empty(len(items), np.int32)
+    places = np.empty(len(items), np.int32)
+    for u in range(len(indptr) - 1):
+        for e in range(indptr[u], indptr[u + 1]):
+            to = cursor[items[e]]
+            rows[to], places[to] = u, e
+            cursor[items[e]] += 1
+    return occurring, ptr, rows, places
+
+
+Task: TypeAlias = Callable[..., BlockResult | None]
 """task(block, *sums): adds to the sums in place, returns what it made of the block. It reads nothing else that changes,
 so that it may be run again."""
 
@@ -25,11 +139,11 @@ TIMESTAMP = "timestamp"
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class PassResult:
     """The sums over all blocks, and the rows of all users, in the order of the users."""
 
-    sums: tuple[Array, ...]
-    rows: tuple[Array, ...]
+    sums: tuple[AnyArray, ...]
+    rows: tuple[AnyArray, ...]
 
 
 class Table(ABC):
@@ -37,20 +151,20 @@ class Table(ABC):
 
     census: Census
 
-    room: int = 1 << 28
+    sum_bytes: int = 1 << 28
     """Bytes that the item-side sums of one pass may take, where a stage can choose."""
 
     @abstractmethod
     def run(
         self,
         task: Task,
-        sums: Sequence[Array] = (),
+        sums: Sequence[AnyArray] = (),
         *,
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
         secret: bool = False,
         keep: bool = False,
-    ) -> Answer:
+    ) -> PassResult:
         """One pass: `task` on every block, with the columns it `reads`; the columns it `writes` are kept.
 
         `sums` are where item-side sums start from, usually zeros; they are added to in place. A `secret` task carries
@@ -70,7 +184,12 @@ class Table(ABC):
     def drop(self, column: str) -> None:
         """Forget a column."""
 
-    def at_hand(self) -> Table:
+    @property
+    def cells(self) -> Mask | Census:
+        """Who rated what, where that is in memory; else who is in the table, and how often."""
+        return self.census
+
+    def mask_only(self) -> Table:
         """A table for passes that read nothing but who rated what and are too light to travel."""
         return self
 

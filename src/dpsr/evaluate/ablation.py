@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.complete import alternate_projections
-from dpsr.denoise import blend_with_neighbours, item_neighbours
+from dpsr.engine import MemoryTable
 from dpsr.evaluate.experiment import READINGS, Arena, Normalisation, repaired_channel, stream
 from dpsr.evaluate.metrics import rmse
+from dpsr.paper.blend import blend_with_neighbours
+from dpsr.paper.completion import Completion, complete_by_projections
+from dpsr.paper.neighbours import item_neighbours
 from dpsr.pipeline import PaperDPSR
-from dpsr.privacy import privatise
+from dpsr.privacy.vault import privatise
 from dpsr.types import Model, PrivateRatings
 
 STAGES = ("Stage 1", "Stages 1 + 2", "Stages 1 + 2 + 3")
@@ -72,9 +74,12 @@ def stages(arena: Arena, epsilon: float) -> Iterator[StageResult]:
     noisy = privatise(
         arena.train, repaired_channel(arena.train.scale, epsilon, settings.alpha), noise=stream(arena.seed, 2)
     )
-    smoothed = blend_with_neighbours(noisy, item_neighbours(noisy, k=settings.n_neighbors), beta=settings.beta)
-    model = _complete(smoothed, settings)
-    outputs = (noisy.values, smoothed.values, _observed(model, arena))
+    scale, table = noisy.scale, MemoryTable(noisy.mask, {"noisy": noisy.values})
+    similar = item_neighbours(table, "noisy", scale, k=settings.n_neighbors)
+    blend_with_neighbours(table, "noisy", similar, scale, beta=settings.beta, blended="smoothed")
+    cut = {name: getattr(settings, name) for name in ("rank", "lam", "n_iter", "period")}
+    model = complete_by_projections(table, "smoothed", scale, Completion("released", "observed"), **cut)
+    outputs = (noisy.values, table["smoothed"], _observed(model, arena))
     for stage, values in zip(STAGES, outputs, strict=True):
         matrix = _test_rmse(model, arena) if stage == STAGES[-1] else None
         yield StageResult(
@@ -111,12 +116,6 @@ def _settings(parameter: str, value: float) -> tuple[tuple[str, Any], ...]:
     """The paper's settings with one of them changed."""
     plain = PaperDPSR()
     return tuple((name, value if name == parameter else getattr(plain, name)) for name in SENSITIVITY)
-
-
-def _complete(smoothed: PrivateRatings, settings: PaperDPSR) -> Model:
-    return alternate_projections(
-        smoothed, rank=settings.rank, lam=settings.lam, n_iter=settings.n_iter, period=settings.period
-    )
 
 
 def _observed(model: Model, arena: Arena) -> npt.NDArray[np.float64]:

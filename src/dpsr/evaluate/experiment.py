@@ -22,15 +22,9 @@ from dpsr.evaluate.baselines import ALS, MF, Bias, Constant
 from dpsr.evaluate.ranking import Predictor
 from dpsr.evaluate.scores import Scores, score
 from dpsr.pipeline import PaperDPSR
-from dpsr.privacy import (
-    AsPublished,
-    Channel,
-    NoiseSource,
-    calibrated_laplace,
-    gaussian_classical,
-    laplace,
-    privatise,
-)
+from dpsr.privacy.channels import AsPublished, Channel, calibrated_laplace, gaussian_classical, laplace
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import privatise
 from dpsr.types import PrivateRatings, Scale
 
 Normalisation = Literal["minmax", "standardise"]

@@ -1,7 +1,7 @@
 """What each idea of the default pipeline contributes: leave one out, measure the RMSE. NOT PRIVATE.
 
-A variant replaces some of the names that `dpsr.pipeline.default` composes its fit from, for the length of one fit, and
-so spends the same epsilon through the same vault. All variants of one (set, epsilon, seed) get the same noise seed.
+A variant is a recipe of the default pipeline with one part replaced, so it spends the same epsilon through the same
+vault. All variants of one (set, epsilon, seed) get the same noise seed.
 
     window                 sums of whole ratings, centred on the scale's midpoint: sensitivity the width of the scale
     embeddings             counts alone as public features
@@ -17,24 +17,19 @@ Known gap: the budget is shared as for the full pipeline, not tuned to each vari
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from sys import modules
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.complete.slopes import Slopes, Tables
-from dpsr.complete.symbols import CHOICE, SYMBOL
+from dpsr.arrays import Floats
 from dpsr.data import Ratings
-from dpsr.denoise.effects import NoisySums
-from dpsr.denoise.usage import Usage
-from dpsr.engine import Made
+from dpsr.engine import BlockResult
+from dpsr.engine.raw import RawTable
 from dpsr.errors import ParameterError
 from dpsr.evaluate.experiment import Progress
 from dpsr.evaluate.frontier_methods import noise_seed
@@ -42,18 +37,22 @@ from dpsr.evaluate.frontier_sets import TEST_SHARE, RatingFile, find_sets
 from dpsr.evaluate.frontier_store import Store, file_digest
 from dpsr.evaluate.metrics import rmse
 from dpsr.evaluate.tables import Cell, Table
-from dpsr.pipeline import DPSR, default
-from dpsr.privacy import Vault, optimal_channel
-from dpsr.privacy.budget import Split, split
+from dpsr.pipeline import DPSR
+from dpsr.pipeline.value import Recipe
+from dpsr.privacy.channels import optimal_channel
+from dpsr.privacy.vault import Vault
 from dpsr.types import Census, Scale
-from dpsr.types.levels import LevelFamily
-
-Floats = npt.NDArray[np.float64]
+from dpsr.value.allocation import Allocation, allocate
+from dpsr.value.design import Design
+from dpsr.value.effects import NoisySums
+from dpsr.value.evidence import EvidenceState, learn_from_symbols
+from dpsr.value.levels import LevelFamily, Usage
+from dpsr.value.sweep import CHOICE, SYMBOL
 
 EPSILONS = (0.5, 1.0, 3.0, 10.0)
 
 
-def whole_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Split) -> NoisySums:
+def whole_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Allocation) -> NoisySums:
     """Question 2 without a window: clipping at the ends of the scale cuts nothing and costs its whole width."""
     half, w, spend = vault.scale.width / 2, shares.item_weight, min(shares.sums, vault.left)
     items, users = vault.window_sums(vault.scale.midpoint, half, item_weight=w, epsilon=spend)
@@ -68,11 +67,11 @@ def whole_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Split
     )
 
 
-def one_channel(vault: Vault, prior: LevelFamily, state: Slopes) -> dict[int, Floats]:
+def one_channel(vault: Vault, prior: LevelFamily, state: EvidenceState) -> dict[int, Floats]:
     """Question 3 through one channel, tuned to the average of the ratings' distributions."""
     points = np.bincount(prior.nearest(state.sample), minlength=len(prior.means))
     channel = optimal_channel(vault.scale, vault.left, points @ prior.table / points.sum())
-    vault.table.run(lambda block: Made({CHOICE: np.zeros(len(block.items), dtype=np.uint8)}), writes=[CHOICE])
+    vault.table.run(lambda block: BlockResult({CHOICE: np.zeros(len(block.items), dtype=np.uint8)}), writes=[CHOICE])
     vault.symbols({0: channel}, choice=CHOICE, symbol=SYMBOL)
     return {0: channel.probabilities}
 
@@ -82,64 +81,29 @@ def plain_scales(counts: npt.NDArray[np.int64]) -> Floats:
     return 1 / np.sqrt(np.maximum(counts, 1.0))
 
 
-class SlopesAlone(Slopes):
-    """Stage 3 with no factor to start."""
-
-    def find_factors(self, tables: Tables, family: LevelFamily, *, trial: bool = False) -> None:
-        """There are none."""
-
-
-class SlopesFromSums(Slopes):
-    """Stage 3 that believes of effects what the sums said."""
-
-    def find_effects(self, tables: Tables, family: LevelFamily) -> None:
-        """They are not looked for."""
-
-
-def _counts_only() -> SimpleNamespace:
-    real = vars(default)["Design"]
-    return SimpleNamespace(of=lambda mask: real.of(mask, rank=0))
-
-
-def _all_for_sums(mask: Census, scale: Scale, epsilon: float) -> Split:
-    shares = split(mask, scale, epsilon)
+def _all_for_sums(mask: Census, scale: Scale, epsilon: float) -> Allocation:
+    shares = allocate(mask, scale, epsilon)
     return replace(shares, sums=shares.sums + shares.ratings, ratings=0.0)
 
 
-def _all_for_ratings(mask: Census, scale: Scale, epsilon: float) -> Split:
-    shares = split(mask, scale, epsilon)
+def _all_for_ratings(mask: Census, scale: Scale, epsilon: float) -> Allocation:
+    shares = allocate(mask, scale, epsilon)
     return replace(shares, sums=0.0, ratings=shares.sums + shares.ratings)
 
 
-PIPELINE, EMBEDDINGS, LEARNING = "dpsr.pipeline.default", "dpsr.design.embeddings", "dpsr.complete.learning"
-
-VARIANTS: Mapping[str, Callable[[], dict[tuple[str, str], Any]]] = {
-    "full": dict,
-    "without window": lambda: {(PIPELINE, "ask_sums"): whole_sums},
-    "without mask embeddings": lambda: {(PIPELINE, "Design"): _counts_only()},
-    "without degree regularisation": lambda: {(EMBEDDINGS, "degree_scales"): plain_scales},
-    "without factors": lambda: {(PIPELINE, "N_FACTORS"): 0, (PIPELINE, "Slopes"): SlopesAlone},
-    "without pairs": lambda: {(PIPELINE, "Slopes"): SlopesFromSums},
-    "cautious start only": lambda: {(LEARNING, "TRIAL_RATINGS"): 0},
-    "one channel for all ratings": lambda: {(PIPELINE, "ask_ratings"): one_channel},
-    "sums only": lambda: {(PIPELINE, "split"): _all_for_sums},
-    "ratings only": lambda: {(PIPELINE, "split"): _all_for_ratings},
+VARIANTS: Mapping[str, Recipe] = {
+    "full": Recipe(),
+    "without window": Recipe(ask_sums=whole_sums),
+    "without mask embeddings": Recipe(design=partial(Design.of, rank=0)),
+    "without degree regularisation": Recipe(design=partial(Design.of, scales=plain_scales)),
+    "without factors": Recipe(n_factors=0),
+    "without pairs": Recipe(learn=partial(learn_from_symbols, effects_from_pairs=False)),
+    "cautious start only": Recipe(learn=partial(learn_from_symbols, several_starts=False)),
+    "one channel for all ratings": Recipe(ask_ratings=one_channel),
+    "sums only": Recipe(allocate=_all_for_sums),
+    "ratings only": Recipe(allocate=_all_for_ratings),
 }
-"""Names to replace, by module, in each variant."""
-
-
-@contextmanager
-def variant(name: str) -> Iterator[None]:
-    """`DPSR.fit` as the named variant inside. Not for threads: it changes modules."""
-    changes = VARIANTS[name]()
-    before = {place: vars(modules[place[0]])[place[1]] for place in changes}
-    try:
-        for (module, attribute), value in changes.items():
-            setattr(modules[module], attribute, value)
-        yield
-    finally:
-        for (module, attribute), value in before.items():
-            setattr(modules[module], attribute, value)
+"""The pipeline with one of its parts replaced."""
 
 
 @dataclass(frozen=True)
@@ -204,10 +168,10 @@ def _split(file: RatingFile, seed: int) -> tuple[Ratings, Ratings]:
 
 
 def _measure(name: str, epsilon: float, seed: int, data: str, train: Ratings, test: Ratings) -> dict[str, float]:
-    with variant(name):
-        fitted = DPSR(epsilon, random_state=noise_seed(data, "ablation", epsilon, seed)).fit(train)
-    predicted = fitted.model_.predict(test.mask.users.astype(np.int64), test.mask.items.astype(np.int64))
-    return {"rmse": rmse(test.values, predicted), "exact_epsilon": fitted.certificate.epsilon}
+    pipeline = DPSR(epsilon, random_state=noise_seed(data, "ablation", epsilon, seed))
+    contents = pipeline.fit_table(RawTable.of(train), recipe=VARIANTS[name])
+    predicted = contents.model.predict(test.mask.users.astype(np.int64), test.mask.items.astype(np.int64))
+    return {"rmse": rmse(test.values, predicted), "exact_epsilon": contents.certificate.epsilon}
 
 
 def ablation_table(outcomes: Sequence[Outcome], name: str) -> Table:

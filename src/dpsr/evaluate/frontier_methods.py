@@ -20,11 +20,14 @@ from hashlib import sha256
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Ints
 from dpsr.data import Ratings
 from dpsr.evaluate.baselines import ALS, MF, Baseline, Bias, Constant
-from dpsr.evaluate.ranking import Codes, Predictor
+from dpsr.evaluate.ranking import Predictor
 from dpsr.pipeline import DPSR
-from dpsr.privacy import Channel, NoiseSource, gaussian, laplace, privatise
+from dpsr.privacy.channels import Channel, gaussian, laplace
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import privatise
 from dpsr.types import Scale
 
 DELTA = 1e-5
@@ -98,7 +101,7 @@ class MostRatedFirst:
 
     counts: npt.NDArray[np.float64]
 
-    def predict(self, users: Codes, items: Codes) -> npt.NDArray[np.float64]:
+    def predict(self, users: Ints, items: Ints) -> npt.NDArray[np.float64]:
         """Not a number: it has no opinion on ratings."""
         return np.full(np.broadcast_shapes(users.shape, items.shape), np.nan)
 

@@ -18,9 +18,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Floats
 from dpsr.errors import ParameterError
-
-Floats = npt.NDArray[np.float64]
 
 
 def rmse(truth: npt.ArrayLike, predicted: npt.ArrayLike) -> float:

@@ -17,13 +17,12 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Floats, Ints
 from dpsr.evaluate.metrics import discounts
 from dpsr.types import Mask, Model
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 Candidates = Literal["all", "rated"]
-Predict = Callable[[Codes, Codes], Floats]
+Predict = Callable[[Ints, Ints], Floats]
 
 BLOCK_CELLS = 1 << 21
 """Scores held at once: 16 MB."""
@@ -36,7 +35,7 @@ class Predictor(Protocol):
     `scores` ranks one user's items and is not clipped, because clipping makes ties.
     """
 
-    def predict(self, users: Codes, items: Codes, /) -> Floats:
+    def predict(self, users: Ints, items: Ints, /) -> Floats:
         """One rating inside the scale for each pair of codes."""
 
     def scores(self, user: int, /) -> Floats:
@@ -76,7 +75,7 @@ def _rank_block(
     train: Mask,
     test: Mask,
     gains: Floats,
-    users: Codes,
+    users: Ints,
     k: int,
     candidates: Candidates,
 ) -> RankedGains:
@@ -90,7 +89,7 @@ def _rank_block(
     return RankedGains(np.take_along_axis(gain, top, axis=1) * listed, best, *_chance(gain, allowed, best, k))
 
 
-def top_items(scores: Floats, k: int) -> Codes:
+def top_items(scores: Floats, k: int) -> Ints:
     """The k best columns of every row, best first; equal scores keep the order of item codes.
 
     The k-th best score is found by partition; what lies above it is in, and of its equals the first ones.
@@ -116,12 +115,12 @@ def _chance(gain: Floats, allowed: npt.NDArray[np.bool_], best: Floats, k: int) 
     return precision, gain.sum(axis=1) / n_candidates * reach / (best @ discounts(best.shape[1]))
 
 
-def _blocks(users: Codes, n_items: int) -> Iterator[Codes]:
+def _blocks(users: Ints, n_items: int) -> Iterator[Ints]:
     size = max(1, BLOCK_CELLS // max(1, n_items))
     return (users[start : start + size] for start in range(0, len(users), size))
 
 
-def _score_block(predictor: Predictor | Predict, users: Codes, n_items: int) -> Floats:
+def _score_block(predictor: Predictor | Predict, users: Ints, n_items: int) -> Floats:
     if isinstance(predictor, Model):
         return predictor.scores_of(users)
     if isinstance(predictor, Predictor):
@@ -130,7 +129,7 @@ def _score_block(predictor: Predictor | Predict, users: Codes, n_items: int) -> 
     return predictor(np.repeat(users, n_items), items).reshape(len(users), n_items)
 
 
-def _places(mask: Mask, users: Codes) -> tuple[Codes, Codes]:
+def _places(mask: Mask, users: Ints) -> tuple[Ints, Ints]:
     """Positions of these users' ratings in the mask, and the row of the block each belongs to."""
     counts = mask.user_counts[users]
     row = np.repeat(np.arange(len(users)), counts)
@@ -138,14 +137,14 @@ def _places(mask: Mask, users: Codes) -> tuple[Codes, Codes]:
     return np.repeat(mask.indptr[users], counts) + within, row
 
 
-def _seen(mask: Mask, users: Codes) -> npt.NDArray[np.bool_]:
+def _seen(mask: Mask, users: Ints) -> npt.NDArray[np.bool_]:
     seen = np.zeros((len(users), mask.n_items), dtype=np.bool_)
     place, row = _places(mask, users)
     seen[row, mask.items[place]] = True
     return seen
 
 
-def _spread(mask: Mask, gains: Floats, users: Codes) -> Floats:
+def _spread(mask: Mask, gains: Floats, users: Ints) -> Floats:
     spread = np.zeros((len(users), mask.n_items))
     place, row = _places(mask, users)
     spread[row, mask.items[place]] = gains[place]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpsr.errors import DpsrError, ReleaseError
-from dpsr.privacy.budget import forecast
 from dpsr.release import load_release
-from dpsr.release.contents import Contents
+from dpsr.release.release import Contents
 from dpsr.report import Budget, Expectation, card
-from dpsr.report.budget import FILE as BUDGET_PAGE
+from dpsr.report.card import FILE as BUDGET_PAGE
 from dpsr.report.files import check_files, write_files
+from dpsr.value.allocation import forecast
 
 CARD_PAGE = "card.html"
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)

@@ -1,23 +1,84 @@
-"""What every pipeline shares once it is fitted: predictions, recommendations, a certificate and a folder."""
+"""What every pipeline shares: settings, the name of the stage it is in, and what it can do once it is fitted.
+
+Settings have scikit-learn's manners without its import, which alone would take a hundred megabytes;
+`sklearn.base.clone` asks for no more. Names of stages are fixed: no message depends on a rating.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.certify import Certificate
+from dpsr.errors import ParameterError
 from dpsr.pipeline.cards import pages_of
-from dpsr.pipeline.parameters import Parameters
-from dpsr.privacy import NoiseSource
+from dpsr.privacy.noise import NoiseSource
 from dpsr.release import Recommendations, Release
-from dpsr.release.folder import write_release
+from dpsr.release.folder.files import write_release
 from dpsr.report import Budget
-from dpsr.types import Certificate, Model
-from dpsr.types.ids import Ids
+from dpsr.types import Model
+from dpsr.types.mask import Ids
 from dpsr.types.raw import RawRatings
+
+
+class Parameters:
+    """The constructor only stores its arguments, under their own names."""
+
+    @classmethod
+    def _parameters(cls) -> list[Parameter]:
+        return list(signature(cls).parameters.values())
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments as they are now."""
+        return {parameter.name: getattr(self, parameter.name) for parameter in self._parameters()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change some of them."""
+        names = [parameter.name for parameter in self._parameters()]
+        for name, value in params.items():
+            if name not in names:
+                raise ParameterError(f"{type(self).__name__} has the settings {', '.join(names)}, found {name}.")
+            setattr(self, name, value)
+        return self
+
+    def unfitted(self) -> Self:
+        """Another with the same settings that has learned nothing."""
+        return type(self)(**self.get_params())
+
+    def __repr__(self) -> str:
+        """As one would write it: settings that were left alone are left out."""
+        own = [(p.name, getattr(self, p.name)) for p in self._parameters() if getattr(self, p.name) != p.default]
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in own)})"
+
+
+Listener = Callable[[str], None]
+
+_listener: ContextVar[Listener | None] = ContextVar("dpsr_progress", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """While this is open, `listener` hears the name of every stage as it begins."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def announce(stage: str) -> None:
+    """A stage begins."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(stage)
 
 
 class PrivateRecommender(Parameters, ABC):

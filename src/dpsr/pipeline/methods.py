@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpsr.pipeline.default import DPSR
 from dpsr.pipeline.paper import PaperDPSR
+from dpsr.pipeline.value import DPSR
 
 
 def build(method: str, epsilon: float) -> DPSR | PaperDPSR:

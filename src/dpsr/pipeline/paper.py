@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
 
-from dpsr.complete import alternate_projections, predictions_at_ratings
-from dpsr.complete.symbols import SYMBOL
-from dpsr.complete.table_projections import Completion, project_table
-from dpsr.denoise import blend_with_neighbours, item_neighbours
-from dpsr.denoise.blend import blend_table
-from dpsr.denoise.panels import table_neighbours
-from dpsr.engine import Block, Made, Table
+from dpsr.engine import Block, BlockResult, MemoryTable, Table
 from dpsr.engine.raw import RawTable
 from dpsr.errors import ParameterError
-from dpsr.linalg.compiled import one_blas_thread
-from dpsr.pipeline.estimator import PrivateRecommender
-from dpsr.pipeline.progress import announce
-from dpsr.pipeline.tuning import CANDIDATES, Settings, tune
-from dpsr.privacy import AsPublished, Channel, Vault, calibrated_laplace, declared_private, privatise
-from dpsr.privacy.journal import Journal
+from dpsr.paper.blend import blend_with_neighbours
+from dpsr.paper.completion import Completion, complete_by_projections
+from dpsr.paper.neighbours import item_neighbours
+from dpsr.paper.tuning import CANDIDATES, Settings, tune
+from dpsr.pipeline.estimator import PrivateRecommender, announce
+from dpsr.privacy.channels import AsPublished, Channel, calibrated_laplace
+from dpsr.privacy.vault import Vault, declared_private, privatise
+from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, Release
 from dpsr.types import Model, PrivateRatings, Scale
 from dpsr.types.raw import RawRatings
 
-NOISY, SMOOTHED = "noisy", "smoothed"
-"""The columns of a table that Stage 1 and Stage 2 end with."""
+SYMBOL, NOISY, SMOOTHED = "symbol", "noisy", "smoothed"
+"""The columns of a table that the vault, Stage 1 and Stage 2 end with."""
 
 COMPLETED = Completion(released="released", observed="observed")
 
@@ -85,16 +82,16 @@ class PaperDPSR(PrivateRecommender):
         self._check()
         private = ratings if isinstance(ratings, PrivateRatings) else declared_private(ratings)
         settings = self._settings()
-        self.tuned_ = tune(private, settings, _stages_two_and_three) if self.tune else settings
-        model = _stages_two_and_three(private, self.tuned_)
-        table = predictions_at_ratings(model, private.mask)
+        self.tuned_ = tune(private, settings, _complete) if self.tune else settings
+        table = MemoryTable(private.mask, {NOISY: private.values})
+        model = _stages_two_and_three(table, private.scale, self.tuned_)
         self.private_ = private
         facts = {**self._public_settings(), **self.tuned_}
-        self.release_ = Release(model, table, private.certificate, self._name(), facts)
+        self.release_ = Release(model, table[COMPLETED.released], private.certificate, self._name(), facts)
         return self
 
-    def contents(self, ratings: RawTable, journal: Journal | None = None) -> Contents:
-        """All three stages as passes over a table, wherever it is kept; what they release are columns of it.
+    def fit_table(self, ratings: RawTable, journal: Journal | None = None) -> Contents:
+        """Spend the budget on a table, wherever it is kept; what the stages release are columns of it.
 
         Under one seed the noise is that of `fit`. With a `journal`, symbols that were drawn before are not drawn again.
         """
@@ -103,11 +100,10 @@ class PaperDPSR(PrivateRecommender):
         vault = Vault(ratings, self.epsilon, noise=self._noise(), journal=journal)
         announce("Drawing noise for every rating")
         channel = calibrated_laplace(vault.scale, self.epsilon, self.alpha)
-        vault.noisy(channel, symbol=SYMBOL)
+        vault.noisy_ratings(channel, symbol=SYMBOL)
         _to_values(vault.table, channel)
         self.tuned_ = self._settings()
-        with one_blas_thread():
-            model = _stages_by_passes(vault.table, vault.scale, self.tuned_)
+        model = _stages_two_and_three(vault.table, vault.scale, self.tuned_)
         facts = {**self._public_settings(), **self.tuned_}
         observed = COMPLETED.observed if self.n_iter % self.period else None
         return Contents(model, vault.table, vault.certificate(), self._name(), facts, COMPLETED.released, observed)
@@ -148,31 +144,30 @@ class PaperDPSR(PrivateRecommender):
                 raise ParameterError(f"{name} must be a whole number of at least {least}, found {value!r}.")
 
 
-def _stages_two_and_three(private: PrivateRatings, settings: Settings) -> Model:
-    announce("Denoising by similar items")
-    similar = item_neighbours(private, k=settings["n_neighbors"])
-    smoothed = blend_with_neighbours(private, similar, beta=settings["beta"])
-    cut = {name: settings[name] for name in ("rank", "lam", "n_iter", "period")}
-    announce("Completing the matrix")
-    return alternate_projections(smoothed, **cut)
-
-
 def _to_values(table: Table, channel: Channel) -> None:
     """Symbols as the ratings they are published as."""
     outputs = channel.outputs
 
-    def convert(block: Block) -> Made:
-        return Made({NOISY: outputs[block.columns[SYMBOL]]})
+    def convert(block: Block) -> BlockResult:
+        return BlockResult({NOISY: outputs[block.columns[SYMBOL]]})
 
     table.run(convert, reads=[SYMBOL], writes=[NOISY])
 
 
-def _stages_by_passes(table: Table, scale: Scale, settings: Settings) -> Model:
+def _complete(private: PrivateRatings, settings: Settings) -> Model:
+    """The stages on some private ratings alone."""
+    return _stages_two_and_three(MemoryTable(private.mask, {NOISY: private.values}), private.scale, settings)
+
+
+def _stages_two_and_three(table: Table, scale: Scale, settings: Settings) -> Model:
     """Stages 2 and 3 on the column of noisy ratings."""
     announce("Denoising by similar items")
-    similar = table_neighbours(table, NOISY, scale, k=settings["n_neighbors"])
-    blend_table(table, NOISY, similar, scale, beta=settings["beta"], blended=SMOOTHED)
+    similar = item_neighbours(table, NOISY, scale, k=settings["n_neighbors"])
+    blend_with_neighbours(table, NOISY, similar, scale, beta=settings["beta"], blended=SMOOTHED)
     table.drop(NOISY)
     cut = {name: settings[name] for name in ("rank", "lam", "n_iter", "period")}
     announce("Completing the matrix")
-    return project_table(table, SMOOTHED, scale, COMPLETED, **cut)
+    model = complete_by_projections(table, SMOOTHED, scale, COMPLETED, **cut)
+    if isinstance(table, MemoryTable) and settings["n_iter"] % settings["period"]:
+        return replace(model, observed=table[COMPLETED.observed])
+    return model

@@ -1,31 +1,7 @@
-"""The only room that reads raw values: channels, noise, and the receipt for what they cost."""
+"""Everything that turns a secret into an answer with a price.
 
-from dpsr.privacy.channel import Channel
-from dpsr.privacy.mechanisms import (
-    calibrated_laplace,
-    gaussian,
-    gaussian_classical,
-    laplace,
-    randomised_response,
-)
-from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.optimal import optimal_channel
-from dpsr.privacy.privatise import declared_private, privatise
-from dpsr.privacy.published import AsPublished
-from dpsr.privacy.vault import Noisy, Vault
-
-__all__ = [
-    "AsPublished",
-    "Channel",
-    "NoiseSource",
-    "Noisy",
-    "Vault",
-    "calibrated_laplace",
-    "declared_private",
-    "gaussian",
-    "gaussian_classical",
-    "laplace",
-    "optimal_channel",
-    "privatise",
-    "randomised_response",
-]
+channels   finite randomisers of one rating, as integer tables that know their price
+noise      randomness, and exact noise for sums
+vault      raw ratings behind a counter: the only place that puts questions to them
+ledger     one budget per data set, kept across runs and people
+"""

@@ -1,26 +1,25 @@
 """What leaves the building: the release folder, predictions and recommendations."""
 
-from dpsr.release.contents import Contents
-from dpsr.release.folder import expected_bytes, load_release, write_release
-from dpsr.release.guest import Guest
-from dpsr.release.manifest import certificate_digest
-from dpsr.release.place import check_room, check_target, placed
-from dpsr.release.ranking import Recommendations
-from dpsr.release.release import Release
+from dpsr.certify.manifest import certificate_digest
+from dpsr.release.folder.atomic import atomic_folder, check_disk_space, check_target
+from dpsr.release.folder.files import expected_bytes, load_release, write_release
+from dpsr.release.lists.fold_in import FoldedInUser
+from dpsr.release.lists.ranking import Recommendations
+from dpsr.release.release import Contents, Release
 from dpsr.release.verify import Verification, verify
 
 __all__ = [
     "Contents",
-    "Guest",
+    "FoldedInUser",
     "Recommendations",
     "Release",
     "Verification",
+    "atomic_folder",
     "certificate_digest",
-    "check_room",
+    "check_disk_space",
     "check_target",
     "expected_bytes",
     "load_release",
-    "placed",
     "verify",
     "write_release",
 ]

@@ -1,6 +1,7 @@
 """A release: everything that leaves the building, and what can be done with it.
 
-It holds the public mask, private ratings, a model and a certificate. There is no way back to a raw rating.
+`Contents` is what goes into its folder, wherever the table is kept. It holds the public mask, private ratings, a model
+and a certificate. There is no way back to a raw rating.
 """
 
 from __future__ import annotations
@@ -14,18 +15,30 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.engine import MemoryTable
+from dpsr.arrays import Floats
+from dpsr.certify import Certificate
+from dpsr.engine import MemoryTable, Table
 from dpsr.errors import ParameterError
 from dpsr.release.adapters import IdMap, UserItems, matrices, tables
-from dpsr.release.adapters.optional import optional
-from dpsr.release.contents import Contents
-from dpsr.release.exact import score_pairs
-from dpsr.release.guest import Guest
-from dpsr.release.ranking import Recommendations, best_items
-from dpsr.types import Certificate, Mask, Model, Scale
-from dpsr.types.ids import Ids
+from dpsr.release.lists.fold_in import FoldedInUser
+from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
+from dpsr.types import Mask, Model, Scale
+from dpsr.types.mask import Ids
 
-Floats = npt.NDArray[np.float64]
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What goes into a folder: the columns of `table` are the private ratings, and perhaps observed cells."""
+
+    model: Model
+    table: Table
+    certificate: Certificate
+    method: str
+    settings: dict[str, Any]
+    ratings: str
+    observed: str | None = None
+
+
 Progress = Callable[[int, int], None]
 
 
@@ -76,15 +89,15 @@ class Release:
 
     def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
         """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""
-        return self.guest(items, values).recommend(n)
+        return self.fold_in_user(items, values).recommend(n)
 
-    def guest(self, items: Ids, values: npt.ArrayLike) -> Guest:
+    def fold_in_user(self, items: Ids, values: npt.ArrayLike) -> FoldedInUser:
         """Somebody who is not in the release: predictions and recommendations from their own ratings alone."""
-        return Guest.meet(self.model, items, values)
+        return FoldedInUser.from_ratings(self.model, items, values)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder, whole or not at all."""
-        from dpsr.release.folder import write_release
+        from dpsr.release.folder.files import write_release
 
         return write_release(self.contents, Path(path), overwrite=overwrite)
 
@@ -104,7 +117,7 @@ class Release:
 
         The rows are those of `recommend`. `progress` hears how many users are done, and of how many.
         """
-        from dpsr.release.everyone import write_lists
+        from dpsr.release.lists.batch import write_lists
 
         return write_lists(self.model, Path(path), n, overwrite=overwrite, progress=progress)
 
@@ -135,13 +148,11 @@ class Release:
 
     def to_surprise(self) -> Any:
         """A `surprise.Dataset` of the private ratings, with raw ids and the declared scale."""
-        from dpsr.release.adapters.for_surprise import dataset
-
-        return dataset(self)
+        return tables.surprise_dataset(self)
 
     def to_torch(self) -> Any:
         """A PyTorch `Dataset` of (user code, item code, private rating)."""
-        optional("torch", "to_torch")
+        tables.optional("torch", "to_torch")
         from dpsr.release.adapters.for_torch import RatingDataset
 
         return RatingDataset(self)

@@ -15,11 +15,10 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from dpsr.release.contents import Contents
-from dpsr.report.frontier import Expectation, this_release
-from dpsr.report.glance import glance
-from dpsr.report.shape import Bin, doubling_bins
-from dpsr.types import Certificate
+from dpsr.certify import Certificate
+from dpsr.release.release import Contents
+from dpsr.report.facts import Bin, doubling_bins, glance
+from dpsr.report.plots import Expectation, this_release
 
 ACCENT, BAR, SOFT, ALARM = "#0b6b57", "#3d8e7b", "#56605b", "#b3261e"
 _STYLE: Any = {

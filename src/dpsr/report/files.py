@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from dpsr.certify.manifest import MANIFEST
 from dpsr.errors import ReleaseError
-from dpsr.release.manifest import MANIFEST
 
 
 def check_files(paths: Iterable[Path], *, overwrite: bool) -> None:

@@ -1,4 +1,4 @@
-"""Geometry of the card's plots: x in per cent of the width, y in pixels.
+"""Geometry of the card's plots: x in per cent of the width, y in pixels; and the forecasts one of them shows.
 
 The SVGs have no viewBox, so text keeps its size on a phone and marks move with the width. Curves are the exception:
 they are drawn in a nested, stretched coordinate system of 100 by `HEIGHT` units with strokes that do not stretch.
@@ -8,11 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log
+from math import ceil, floor, log, sqrt
+from typing import NamedTuple
 
-from dpsr.report.frontier import Expectation
-from dpsr.report.odds import price
-from dpsr.report.shape import Bin
+from dpsr.certify import Certificate
+from dpsr.certify.odds import epsilon_text
+from dpsr.report.facts import Bin
+
+
+class Expectation(NamedTuple):
+    """Expected squared error at `epsilon`, as a share of one constant's: what cannot be known, what too few ratings
+    cost, and what privacy costs. They add up; `share` is the root of their sum."""
+
+    epsilon: float
+    unknowable: float
+    learning: float
+    noise: float
+
+    @property
+    def share(self) -> float:
+        """Expected RMSE over the constant's RMSE."""
+        return sqrt(self.unknowable + self.learning + self.noise)
+
+    @property
+    def without_noise(self) -> float:
+        """The same if nothing were spent on privacy."""
+        return sqrt(self.unknowable + self.learning)
+
+
+def this_release(forecasts: Sequence[Expectation], certificate: Certificate) -> Expectation | None:
+    """The forecast made for the epsilon this release asked for."""
+    return next((f for f in forecasts if f.epsilon == certificate.nominal), None)
+
 
 TOP, BASE, HEIGHT, MARGIN = 14, 190, 214, 10
 """Pixels: the highest mark, the axis, the whole plot with its labels; and per cent: room for labels on the left."""
@@ -117,14 +144,14 @@ def frontier_plot(forecasts: Sequence[Expectation], here: Expectation | None) ->
     every = 1 if steps <= 5 else 2
     y_ticks = [Tick(y(top - k / 20), f"{100 * top - 5 * k:.0f}%") for k in range(0, steps + 1, every)]
     return Curve(
-        dots, f"M {line}", area, y(level), [Tick(x(f.epsilon), price(f.epsilon, 3)) for f in forecasts], y_ticks
+        dots, f"M {line}", area, y(level), [Tick(x(f.epsilon), epsilon_text(f.epsilon, 3)) for f in forecasts], y_ticks
     )
 
 
 def _read(f: Expectation) -> str:
     of_error = f.noise / (f.unknowable + f.learning + f.noise)
     return (
-        f"ε = {price(f.epsilon)}: expected RMSE is {100 * f.share:.1f} % of a constant's; "
+        f"ε = {epsilon_text(f.epsilon)}: expected RMSE is {100 * f.share:.1f} % of a constant's; "
         f"privacy makes {100 * of_error:.1f} % of the squared error"
     )
 

@@ -16,15 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from dpsr.types.census import Census
-from dpsr.types.mask import Mask
+from dpsr.arrays import AnyInts, Floats
+from dpsr.types.mask import Census, Mask
 from dpsr.types.scale import Scale
 
-Floats = npt.NDArray[np.float64]
 HARDLY = 1e-6
 """Below this the mask says an item is never met, and only the predicted rating decides."""
-
-Codes = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +59,7 @@ class Model:
     def rank(self) -> int:
         return self.user_factors.shape[1]
 
-    def predict(self, users: Codes, items: Codes) -> Floats:
+    def predict(self, users: AnyInts, items: AnyInts) -> Floats:
         """Predictions for coded users and items; -1 stands for an unknown one."""
         u, j = np.broadcast_arrays(users, items)
         known_u, known_j = u >= 0, j >= 0
@@ -84,7 +81,7 @@ class Model:
         reach = self.affinity.users[user] if user >= 0 else self.affinity.users.mean(axis=0)
         return self.liked(predicted, reach)
 
-    def scores_of(self, users: Codes) -> Floats:
+    def scores_of(self, users: AnyInts) -> Floats:
         """`scores` of a block of known users, one row each."""
         predicted = self.user_factors[users] @ self.item_factors.T
         return predicted if self.affinity is None else self.liked(predicted, self.affinity.users[users])
@@ -111,7 +108,7 @@ class Model:
         assert isinstance(self.mask, Mask), "only a model with its mask overrides observed cells"
         return self.mask.users.astype(np.int64) * self.mask.n_items + self.mask.items
 
-    def _positions(self, u: Codes, j: Codes) -> npt.NDArray[np.int64]:
+    def _positions(self, u: AnyInts, j: AnyInts) -> npt.NDArray[np.int64]:
         """Where each cell stands in the mask's order, -1 if it was not observed."""
         wanted = u.astype(np.int64) * self.mask.n_items + j
         place = np.searchsorted(self._cells, wanted)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.types.certificate import Certificate
+from dpsr.certify.certificate import Certificate
 from dpsr.types.mask import Mask
 from dpsr.types.scale import Scale
 

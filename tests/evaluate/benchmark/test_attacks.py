@@ -16,7 +16,9 @@ from dpsr.evaluate.attacks.membership import attack_membership, attack_reconstru
 from dpsr.evaluate.attacks.run import attack_best_guess, attack_leak, attack_method
 from dpsr.evaluate.benchmark.methods import build
 from dpsr.pipeline import DPSR
-from dpsr.privacy import Channel, NoiseSource, laplace, privatise, randomised_response
+from dpsr.privacy.channels import Channel, laplace, randomised_response
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import privatise
 from dpsr.types import Scale
 
 SCALE, TRIALS = Scale(1, 5), 40_000

@@ -18,7 +18,7 @@ from dpsr.evaluate.peers.accounting import (
     sampled_epsilon,
     sampled_multiplier,
 )
-from dpsr.privacy.floating import Price
+from dpsr.evaluate.peers.floating import Price
 
 DELTA = 1e-5
 

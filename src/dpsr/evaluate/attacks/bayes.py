@@ -18,11 +18,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Bools, Floats
+from dpsr.certify import Certificate, Part
 from dpsr.evaluate.attacks.guessing import Guesses, judge
-from dpsr.types import Certificate, Part
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 def best_advantage(table: Floats) -> float:

@@ -20,12 +20,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from dpsr.arrays import Bools, Floats, Ints
 from dpsr.evaluate.attacks.guessing import Guesses, judge
-from dpsr.evaluate.ranking import Codes, Predictor
+from dpsr.evaluate.ranking import Predictor
 from dpsr.types.raw import RawRatings
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 SHARE, LEAST, BESIDE = 0.05, 40, 20
 """Share of ratings that become canaries, how few they may be, and how many other cells of a row are looked at."""
@@ -82,7 +80,7 @@ def evidence(
 
 
 def _row_means(
-    predictor: Predictor, starts: Codes, order: Codes, rows: Codes, canaries: Canaries, rng: np.random.Generator
+    predictor: Predictor, starts: Ints, order: Ints, rows: Ints, canaries: Canaries, rng: np.random.Generator
 ) -> Floats:
     """The mean prediction over some of the other rated cells of each row (of users, or of items)."""
     mask, counts = canaries.ratings.mask, starts[rows + 1] - starts[rows]

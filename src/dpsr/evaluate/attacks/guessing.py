@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from math import log
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from dpsr.arrays import Bools, Floats
 
 CONFIDENCE = 0.95
 

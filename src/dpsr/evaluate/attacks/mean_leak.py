@@ -16,14 +16,11 @@ from dataclasses import dataclass
 from math import exp
 
 import numpy as np
-import numpy.typing as npt
 
+from dpsr.arrays import Bools, Floats
 from dpsr.evaluate.attacks.guessing import Guesses, epsilon_shown, judge
-from dpsr.privacy.published import AsPublished, worst_data_set
+from dpsr.privacy.channels.published import AsPublished, worst_data_set
 from dpsr.types import Scale
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

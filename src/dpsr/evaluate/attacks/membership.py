@@ -15,11 +15,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Floats
 from dpsr.evaluate.attacks.guessing import Guesses, judge
 from dpsr.evaluate.ranking import Predictor
 from dpsr.types.raw import RawRatings
-
-Floats = npt.NDArray[np.float64]
 
 
 def attack_membership(predictor: Predictor, train: RawRatings, test: RawRatings, seed: int) -> Guesses:

@@ -16,8 +16,9 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpsr.arrays import Floats
+from dpsr.certify import Certificate
 from dpsr.evaluate.attacks.bayes import attack_certificate
 from dpsr.evaluate.attacks.bounds import most_advantage, most_right, most_true_positives
 from dpsr.evaluate.attacks.canaries import attack_values, plant
@@ -27,12 +28,13 @@ from dpsr.evaluate.attacks.membership import attack_membership, attack_reconstru
 from dpsr.evaluate.peers.base import Peer
 from dpsr.evaluate.ranking import Predictor
 from dpsr.pipeline import DPSR
-from dpsr.privacy import Channel, NoiseSource, gaussian, laplace, privatise, randomised_response
-from dpsr.types import Certificate, Scale
+from dpsr.privacy.channels import Channel, gaussian, laplace, randomised_response
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import privatise
+from dpsr.types import Scale
 from dpsr.types.raw import RawRatings
 
 Row = dict[str, Any]
-Floats = npt.NDArray[np.float64]
 
 MEAN_LEAK, BEST_GUESS = "mean-leak", "best-guess"
 TRIALS = 100_000

@@ -17,7 +17,8 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.evaluate.baselines.base import Baseline, Fitted, Floats, hold_out
+from dpsr.arrays import Floats
+from dpsr.evaluate.baselines.base import Baseline, Fitted, hold_out
 from dpsr.evaluate.baselines.bias import Bias
 from dpsr.linalg.compiled import kernel
 from dpsr.types import Mask

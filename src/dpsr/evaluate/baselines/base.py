@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import AnyInts, Floats
 from dpsr.errors import ParameterError
 from dpsr.types import Mask, Scale
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +33,7 @@ class Fitted:
     user_seen: npt.NDArray[np.bool_]
     item_seen: npt.NDArray[np.bool_]
 
-    def predict(self, users: Codes, items: Codes) -> Floats:
+    def predict(self, users: AnyInts, items: AnyInts) -> Floats:
         """Unclipped predictions; a code of -1 is a stranger."""
         u, j = np.broadcast_arrays(users, items)
         know_u, know_j = (u >= 0) & self.user_seen[u], (j >= 0) & self.item_seen[j]
@@ -61,7 +59,7 @@ class Baseline(ABC):
         self.fitted_ = self._learn(mask, np.asarray(values, dtype=np.float64))
         return self
 
-    def predict(self, users: Codes, items: Codes) -> Floats:
+    def predict(self, users: AnyInts, items: AnyInts) -> Floats:
         """Predictions inside the scale for coded users and items; a code of -1 is a stranger."""
         return self.scale_.clip(self.fitted_.predict(users, items))
 

@@ -15,7 +15,8 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.evaluate.baselines.base import Baseline, Fitted, Floats, hold_out
+from dpsr.arrays import Floats
+from dpsr.evaluate.baselines.base import Baseline, Fitted, hold_out
 from dpsr.types import Mask
 
 SWEEPS = 15

@@ -16,7 +16,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.evaluate.baselines.base import Baseline, Fitted, Floats
+from dpsr.arrays import Floats
+from dpsr.evaluate.baselines.base import Baseline, Fitted
 from dpsr.linalg.compiled import kernel
 from dpsr.types import Mask
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Floats
 from dpsr.evaluate.benchmark.details import Details
 from dpsr.evaluate.benchmark.jobs import Job
 from dpsr.evaluate.benchmark.methods import OURS
@@ -18,7 +19,6 @@ from dpsr.evaluate.benchmark.sets import Source
 from dpsr.evaluate.tables import Table
 from dpsr.types.raw import RawRatings
 
-Floats = npt.NDArray[np.float64]
 LEVEL = 0.05
 
 

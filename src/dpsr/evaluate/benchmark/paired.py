@@ -25,8 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
+from dpsr.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Paired:
     n_users: int
 
 
-def compare(difference: Floats, users: Codes, items: Codes, seeds: Codes, *, test_to_train: float = 0.25) -> Paired:
+def compare(difference: Floats, users: Ints, items: Ints, seeds: Ints, *, test_to_train: float = 0.25) -> Paired:
     """Everything at once. `seeds` says of each rating in which split it was tested."""
     t, p = clustered_t(difference, users, items)
     by_user = _group_means(difference, users)
@@ -57,7 +56,7 @@ def compare(difference: Floats, users: Codes, items: Codes, seeds: Codes, *, tes
     )
 
 
-def clustered_t(difference: Floats, users: Codes, items: Codes) -> tuple[float, float]:
+def clustered_t(difference: Floats, users: Ints, items: Ints) -> tuple[float, float]:
     """t and two-sided p of "the mean difference is zero", errors grouped by user and by item."""
     residual = difference - difference.mean()
     cells = users * (int(items.max()) + 1) + items
@@ -70,7 +69,7 @@ def clustered_t(difference: Floats, users: Codes, items: Codes) -> tuple[float, 
     return t, float(2 * stats.t.sf(abs(t), degrees))
 
 
-def _variance(residual: Floats, groups: Codes) -> tuple[float, int]:
+def _variance(residual: Floats, groups: Ints) -> tuple[float, int]:
     """The variance of the mean if groups were independent, and how many there are."""
     _, code = np.unique(groups, return_inverse=True)
     sums = np.bincount(code, residual)
@@ -108,6 +107,6 @@ def holm(p_values: npt.ArrayLike) -> Floats:
     return corrected
 
 
-def _group_means(values: Floats, groups: Codes) -> Floats:
+def _group_means(values: Floats, groups: Ints) -> Floats:
     _, code = np.unique(groups, return_inverse=True)
     return np.bincount(code, values) / np.bincount(code)

@@ -21,8 +21,6 @@ from dpsr.evaluate.benchmark.methods import OURS, REFERENCE
 from dpsr.evaluate.benchmark.sets import Source
 from dpsr.evaluate.benchmark.table import means
 
-Floats = npt.NDArray[np.float64]
-
 COUNTS = (0, 1, 3, 6, 11, 21, 51, 101)
 """Least number of training ratings in each class of items or users."""
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from dpsr.arrays import Floats
 from dpsr.evaluate.ranking import Predictor
 from dpsr.pipeline import DPSR
-from dpsr.privacy import NoiseSource, laplace, privatise
+from dpsr.privacy.channels import laplace
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import privatise
 from dpsr.types.raw import RawRatings
-
-Floats = npt.NDArray[np.float64]
 
 RAW = "raw"
 

@@ -20,18 +20,16 @@ from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from dpsr.arrays import Floats, Ints
 from dpsr.errors import ParameterError
 from dpsr.evaluate.baselines import ALS
-from dpsr.evaluate.ranking import Codes, Predictor
+from dpsr.evaluate.ranking import Predictor
 from dpsr.evaluate.scores import relevance_threshold
 from dpsr.types import Mask, Scale
 from dpsr.types.raw import RawRatings
-
-Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 40.0
 """Hu, Koren and Volinsky's alpha."""
@@ -60,7 +58,7 @@ class Factors:
     right: Floats
     scale: Scale
 
-    def predict(self, users: Codes, items: Codes) -> Floats:
+    def predict(self, users: Ints, items: Ints) -> Floats:
         """Inside the scale."""
         u, j = np.broadcast_arrays(users, items)
         known = (u >= 0) & (j >= 0)
@@ -106,7 +104,7 @@ class Clipped:
     inner: Predictor
     scale: Scale
 
-    def predict(self, users: Codes, items: Codes) -> Floats:
+    def predict(self, users: Ints, items: Ints) -> Floats:
         """Inside the scale."""
         return self.scale.clip(self.inner.predict(users, items))
 

@@ -11,15 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from dpsr.arrays import Floats, Ints
 from dpsr.evaluate.baselines.base import hold_out
 from dpsr.evaluate.downstream.learners import RatingTable
-from dpsr.evaluate.ranking import Codes
 from dpsr.types import Scale
-
-Floats = npt.NDArray[np.float64]
 
 SIZE, EPOCHS, BATCH, RATE, DECAY, PATIENCE = 16, 30, 1024, 3e-3, 1e-5, 3
 
@@ -55,7 +52,7 @@ class Trained:
     n_items: int
     scale: Scale
 
-    def predict(self, users: Codes, items: Codes) -> Floats:
+    def predict(self, users: Ints, items: Ints) -> Floats:
         """Inside the scale."""
         return self.scale.clip(self._raw(*np.broadcast_arrays(users, items)))
 
@@ -64,7 +61,7 @@ class Trained:
         items = np.arange(self.n_items)
         return self._raw(np.full(len(items), user), items)
 
-    def _raw(self, users: Codes, items: Codes) -> Floats:
+    def _raw(self, users: Ints, items: Ints) -> Floats:
         known = (users >= 0) & (items >= 0)
         u, j = (torch.as_tensor(np.where(known, codes, 0), dtype=torch.long) for codes in (users, items))
         with torch.no_grad():

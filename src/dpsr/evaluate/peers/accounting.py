@@ -20,8 +20,8 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from dpsr.errors import PrivacyError
-from dpsr.privacy.floating import Price
-from dpsr.privacy.mechanisms import analytic_sigma
+from dpsr.evaluate.peers.floating import Price
+from dpsr.privacy.channels.additive import analytic_sigma
 
 _CLOSE = 1e-3
 """Calibration under sampling stops when the multiplier is this close above the smallest one, relatively."""

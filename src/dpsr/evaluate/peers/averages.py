@@ -17,12 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Floats
+from dpsr.evaluate.peers.floating import Price, laplace_noise
 from dpsr.evaluate.peers.linear import VALUE_SENSITIVITY
 from dpsr.evaluate.peers.perturbed import BIAS_SIGNAL, RESIDUAL
-from dpsr.privacy.floating import Price, laplace_noise
 from dpsr.types import Mask
-
-Floats = npt.NDArray[np.float64]
 
 MEAN_SIGNAL = 0.1
 """How far, squared, a rating table's mean lies from the midpoint, in half-widths of the scale."""

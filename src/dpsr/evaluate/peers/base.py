@@ -18,8 +18,9 @@ from typing import Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from dpsr.arrays import Floats, Ints
 from dpsr.errors import PrivacyError
-from dpsr.evaluate.ranking import Codes, Floats, Predictor
+from dpsr.evaluate.ranking import Predictor
 from dpsr.types import Scale
 from dpsr.types.raw import RawRatings
 
@@ -85,7 +86,7 @@ class PeerModel(ABC):
         self.predictor_, self.protection = self._learn(ratings)
         return self
 
-    def predict(self, users: Codes, items: Codes) -> Floats:
+    def predict(self, users: Ints, items: Ints) -> Floats:
         """One rating inside the scale for each pair of codes; -1 is a stranger."""
         return self.scale_.clip(self.predictor_.predict(np.asarray(users), np.asarray(items)))
 

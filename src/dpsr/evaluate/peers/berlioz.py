@@ -18,22 +18,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpsr.arrays import Codes, Floats, Ints
 from dpsr.evaluate.baselines import ALS
 from dpsr.evaluate.peers.accounting import epsilon_of
 from dpsr.evaluate.peers.averages import Averages, noisy_averages
 from dpsr.evaluate.peers.base import FLOATING, MASK, PrivatePeer, Protection
-from dpsr.evaluate.peers.linear import Linear, pattern_of, unit_values
+from dpsr.evaluate.peers.floating import Measured, Price, laplace_noise
+from dpsr.evaluate.peers.linear import Linear, by_items, unit_values
 from dpsr.evaluate.peers.perturbed import perturbed_rows
 from dpsr.evaluate.ranking import Predictor
-from dpsr.privacy.floating import Measured, Price, laplace_noise
 from dpsr.types import Mask
 from dpsr.types.raw import RawRatings
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
 
 SHARES = (0.02, 0.34, 0.34, 0.30)
 CLAMP = 0.5
@@ -76,7 +72,7 @@ class Berlioz(PrivatePeer):
     def _als(
         self, mask: Mask, left: Floats, epsilon: float, rng: np.random.Generator
     ) -> tuple[float, Floats, Floats, list[Price]]:
-        by_item, prices = pattern_of(mask), []
+        by_item, prices = by_items(mask), []
         Q = unit_rows(self._chance().standard_normal((mask.n_items, RANK)))
         sweeps = sweeps_for(self.epsilon)
         each = epsilon / (2 * sweeps)
@@ -84,13 +80,13 @@ class Berlioz(PrivatePeer):
             P, price = self._half(mask.indptr, mask.items, left, Q, each, rng)
             prices.append(price)
             P = unit_rows(P)
-            Q, price = self._half(by_item.column_indptr, by_item.rows, left[by_item.places], P, each, rng)
+            Q, price = self._half(by_item.ptr, by_item.users, left[by_item.places], P, each, rng)
             prices.append(price)
             Q, last = unit_rows(Q), Q
         return 0.0, P, last, prices
 
     def _half(
-        self, indptr: Integers, columns: Codes, left: Floats, x: Floats, epsilon: float, rng: np.random.Generator
+        self, indptr: Ints, columns: Codes, left: Floats, x: Floats, epsilon: float, rng: np.random.Generator
     ) -> Measured:
         """One side given the other; one value moves one row by 2B |x| <= 2B."""
         return perturbed_rows(

@@ -25,10 +25,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from dpsr.arrays import Floats, Ints
 from dpsr.types import Mask
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 BOUND = 0.5
 """B, in half-widths of the scale."""
@@ -42,7 +40,7 @@ LIMIT, LEAST = 1000, 5
 class Pairs:
     """Which items are in the covariance and what the public counts say about it."""
 
-    items: Integers
+    items: Ints
     column: npt.NDArray[np.int64]
     kept: npt.NDArray[np.bool_]
     user_weight: Floats
@@ -61,7 +59,7 @@ class Pairs:
         return cls(items, column, kept, weight, half_sensitivity(mask.user_counts[k > 0], k[k > 0]))
 
 
-def half_sensitivity(n: Integers, k: Integers) -> float:
+def half_sensitivity(n: Ints, k: Ints) -> float:
     """max_u sqrt(2) B s_u over users with n ratings, k of them on kept items."""
     if not len(n):
         return float(np.sqrt(2) * BOUND * 2 * BOUND)

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsr.evaluate.peers.dp_sgd import DPSGD, Floats, Step
+from dpsr.arrays import Floats
+from dpsr.evaluate.peers.dp_sgd import DPSGD, Step
 from dpsr.types import Mask
 
 

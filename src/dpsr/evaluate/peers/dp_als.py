@@ -20,11 +20,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpsr.arrays import Bools, Floats
 from dpsr.evaluate.peers.accounting import epsilon_of, gaussian_multiplier
 from dpsr.evaluate.peers.averages import shrunk_mean, user_means
 from dpsr.evaluate.peers.base import CATALOGUE, FLOATING, JOINT, PrivatePeer, Protection
+from dpsr.evaluate.peers.floating import Measured, Price, gaussian_noise
 from dpsr.evaluate.peers.joint import (
     ALPHA,
     ITEM_SIGNAL,
@@ -38,12 +39,8 @@ from dpsr.evaluate.peers.joint import (
 from dpsr.evaluate.peers.linear import normal_equations, ridge_solve, unit_values
 from dpsr.evaluate.peers.perturbed import RESIDUAL
 from dpsr.evaluate.ranking import Predictor
-from dpsr.privacy.floating import Measured, Price, gaussian_noise
 from dpsr.types import Mask
 from dpsr.types.raw import RawRatings
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 PER_USER, FREQUENT, SWEEPS = 25, 0.2, 4
 """k and the share of the catalogue that counts as frequent up to epsilon = 5, and the most sweeps; see `limits`."""
@@ -74,7 +71,7 @@ class DPALS(PrivatePeer):
         return gaussian_noise(statistic, sensitivity=sensitivity, multiplier=z, rng=rng)
 
     def _item_side(
-        self, mask: Mask, y: Floats, chosen: Flags, frequent: Flags, rng: np.random.Generator
+        self, mask: Mask, y: Floats, chosen: Bools, frequent: Bools, rng: np.random.Generator
     ) -> tuple[Floats, list[Price]]:
         """Item vectors after a few sweeps; users' vectors are recomputed by the users in between."""
         v = np.where(frequent[:, None], start_vectors(mask.n_items, self._chance()), 0.0)
@@ -96,7 +93,7 @@ def limits(epsilon: float) -> tuple[int, float, int]:
     return round(PER_USER * min(more, 20.0)), min(1.0, FREQUENT * more), int(np.clip(round(epsilon / 10), 1, SWEEPS))
 
 
-def at_most(k: int, mask: Mask, order: Floats, allowed: Flags) -> Flags:
+def at_most(k: int, mask: Mask, order: Floats, allowed: Bools) -> Bools:
     """At most k of each user's allowed ratings, those that come first in a random order."""
     place = np.lexsort((order, ~allowed, mask.users))
     rank = np.empty(mask.n_ratings, dtype=np.int64)
@@ -104,19 +101,19 @@ def at_most(k: int, mask: Mask, order: Floats, allowed: Flags) -> Flags:
     return allowed & (rank < k)
 
 
-def item_counts(mask: Mask, counted: Flags) -> Floats:
+def item_counts(mask: Mask, counted: Bools) -> Floats:
     """How often each item is rated; one user moves it by sqrt(k) at most, k its ratings counted."""
     return np.bincount(mask.items[counted], minlength=mask.n_items).astype(np.float64)
 
 
-def most_frequent(noisy_counts: Floats, share: float) -> Flags:
+def most_frequent(noisy_counts: Floats, share: float) -> Bools:
     """The items with the largest noisy counts."""
     frequent = np.zeros(len(noisy_counts), dtype=bool)
     frequent[np.argsort(-noisy_counts)[: max(1, round(share * len(noisy_counts)))]] = True
     return frequent
 
 
-def item_statistics(mask: Mask, target: Floats, p: Floats, chosen: Flags) -> Floats:
+def item_statistics(mask: Mask, target: Floats, p: Floats, chosen: Bools) -> Floats:
     """Upper half of the gram and right side of every item, over the chosen ratings: one row per item."""
     x = shared_vectors(p)
     rows = mask.items[chosen]

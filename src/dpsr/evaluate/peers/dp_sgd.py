@@ -23,17 +23,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Floats
 from dpsr.evaluate.peers.accounting import epsilon_of, sampled_multiplier
 from dpsr.evaluate.peers.averages import shrunk_mean
 from dpsr.evaluate.peers.base import CATALOGUE, FLOATING, PrivatePeer, Protection
+from dpsr.evaluate.peers.floating import Price, gaussian_noise
 from dpsr.evaluate.peers.linear import Linear, unit_values
 from dpsr.evaluate.ranking import Predictor
 from dpsr.linalg.compiled import kernel
-from dpsr.privacy.floating import Price, gaussian_noise
 from dpsr.types import Mask
 from dpsr.types.raw import RawRatings
-
-Floats = npt.NDArray[np.float64]
 
 STEPS, SAMPLING, RANK, CLIP = 60, 0.3, 4, 0.5
 START = 0.1

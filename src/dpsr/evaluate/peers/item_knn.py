@@ -15,16 +15,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Floats, Ints
 from dpsr.evaluate.baselines import Bias
 from dpsr.evaluate.baselines.base import hold_out
-from dpsr.evaluate.peers.linear import pattern_of
-from dpsr.evaluate.ranking import Codes, Predict
+from dpsr.evaluate.peers.linear import by_items
+from dpsr.evaluate.ranking import Predict
 from dpsr.linalg.compiled import kernel
 from dpsr.types import Mask, Scale
 from dpsr.types.raw import RawRatings
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Neighbours = tuple[npt.NDArray[np.int32], Floats]
 
 NEIGHBOURS = 80
@@ -43,7 +42,7 @@ class Neighbourhood:
     weights: Floats
     damp: float
 
-    def predict(self, users: Codes, items: Codes) -> Floats:
+    def predict(self, users: Ints, items: Ints) -> Floats:
         """Unclipped ratings for coded users and items; -1 is a stranger."""
         u, j = (np.ascontiguousarray(codes, dtype=np.int64) for codes in np.broadcast_arrays(users, items))
         moved = _neighbour_terms(
@@ -88,17 +87,17 @@ class ItemKNN:
 
 def similar_items(mask: Mask, residual: Floats, shrink: float, k: int = NEIGHBOURS) -> Neighbours:
     """The k items with the largest positive similarity; missing ones have weight zero."""
-    by_item = pattern_of(mask)
-    return _similar(mask.indptr, mask.items, residual, by_item.column_indptr, by_item.rows,
+    by_item = by_items(mask)
+    return _similar(mask.indptr, mask.items, residual, by_item.ptr, by_item.users,
                     residual[by_item.places], shrink, min(k, mask.n_items))  # fmt: skip
 
 
 @kernel
 def _similar(
-    indptr: Integers,
+    indptr: Ints,
     items: npt.NDArray[np.int32],
     residual: Floats,
-    column_indptr: Integers,
+    column_indptr: Ints,
     raters: npt.NDArray[np.int32],
     column_residual: Floats,
     shrink: float,
@@ -131,14 +130,14 @@ def _similar(
 
 @kernel
 def _neighbour_terms(
-    indptr: Integers,
+    indptr: Ints,
     items: npt.NDArray[np.int32],
     residual: Floats,
     neighbours: npt.NDArray[np.int32],
     weights: Floats,
     damp: float,
-    u: Integers,
-    j: Integers,
+    u: Ints,
+    j: Ints,
 ) -> Floats:
     """The neighbour term of each pair. A user's ratings are spread over the catalogue once per run of equal users."""
     out = np.zeros(len(u))

@@ -9,13 +9,11 @@ the item side p_u is clipped, and the constant is alpha for everyone, so that it
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from dpsr.arrays import Floats
 from dpsr.evaluate.peers.linear import Linear, clip_rows, local_rows
 from dpsr.evaluate.peers.perturbed import BIAS_SIGNAL, FACTOR_SIGNAL, RESIDUAL
 from dpsr.types import Mask, Scale
-
-Floats = npt.NDArray[np.float64]
 
 RANK, ALPHA = 2, 0.8
 ITEM_SIGNAL = np.array([BIAS_SIGNAL, *[FACTOR_SIGNAL] * RANK])

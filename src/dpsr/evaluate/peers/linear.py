@@ -17,14 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.evaluate.ranking import Codes
+from dpsr.arrays import Codes, Floats, Ints
 from dpsr.linalg.compiled import kernel
-from dpsr.linalg.pattern import Pattern
 from dpsr.types import Mask, Scale
 from dpsr.types.raw import RawRatings
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 VALUE_SENSITIVITY = 2.0
 """How far one rating moves in [-1, 1] when its value changes."""
@@ -35,9 +31,19 @@ def unit_values(ratings: RawRatings) -> Floats:
     return (ratings.values - ratings.scale.midpoint) / (ratings.scale.width / 2)
 
 
-def pattern_of(mask: Mask) -> Pattern:
-    """Who rated what, by users and by items."""
-    return Pattern.from_rows(mask.indptr, mask.items, mask.n_items)
+@dataclass(frozen=True, eq=False)
+class ItemOrder:
+    """Who rated what item by item: pointers, users, and where each rating stands user by user."""
+
+    ptr: Ints
+    users: Codes
+    places: Ints
+
+
+def by_items(mask: Mask) -> ItemOrder:
+    """The ratings of a mask item by item, users ascending within an item."""
+    places = np.argsort(mask.items, kind="stable")
+    return ItemOrder(np.concatenate([[0], np.cumsum(mask.item_counts)]), mask.users[places], places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +55,7 @@ class Linear:
     users: Floats
     items: Floats
 
-    def predict(self, users: Codes, items: Codes) -> Floats:
+    def predict(self, users: Ints, items: Ints) -> Floats:
         """Unclipped ratings for coded users and items; -1 is a stranger."""
         u, j = np.broadcast_arrays(users, items)
         product = np.einsum("rd,rd->r", self.users[u], self.items[j])
@@ -64,7 +70,7 @@ class Linear:
 
 
 @kernel
-def normal_equations(indptr: Integers, columns: npt.NDArray[np.int32], y: Floats, x: Floats) -> tuple[Floats, Floats]:
+def normal_equations(indptr: Ints, columns: npt.NDArray[np.int32], y: Floats, x: Floats) -> tuple[Floats, Floats]:
     """gram (rows, d, d) and right (rows, d) of every row; `y` in the order of `columns`."""
     rows, d = len(indptr) - 1, x.shape[1]
     gram, right = np.zeros((rows, d, d)), np.zeros((rows, d))

@@ -18,22 +18,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpsr.arrays import Floats
 from dpsr.evaluate.peers.accounting import epsilon_of, gaussian_multiplier
 from dpsr.evaluate.peers.averages import group_sums, shrunk, shrunk_mean
 from dpsr.evaluate.peers.base import FLOATING, JOINT, MASK, PrivatePeer, Protection
 from dpsr.evaluate.peers.covariance import Pairs, half_covariance, half_weights, user_centred, whole
+from dpsr.evaluate.peers.floating import Price, gaussian_noise
 from dpsr.evaluate.peers.item_knn import Neighbourhood
 from dpsr.evaluate.peers.linear import VALUE_SENSITIVITY, Linear, local_rows, unit_values
 from dpsr.evaluate.peers.perturbed import RESIDUAL
 from dpsr.evaluate.ranking import Predictor
 from dpsr.linalg.compiled import one_blas_thread
-from dpsr.privacy.floating import Price, gaussian_noise
 from dpsr.types import Mask
 from dpsr.types.raw import RawRatings
-
-Floats = npt.NDArray[np.float64]
 
 SHARES = (0.02, 0.49, 0.49)
 NEIGHBOURS, DAMP, RANK = 40, 0.5, 8

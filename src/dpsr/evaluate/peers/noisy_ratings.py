@@ -15,7 +15,9 @@ from functools import cache
 from dpsr.evaluate.baselines import ALS, MF, Baseline
 from dpsr.evaluate.peers.base import MASK, SEEDED, PrivatePeer, Protection
 from dpsr.evaluate.ranking import Predictor
-from dpsr.privacy import Channel, NoiseSource, gaussian, laplace, privatise
+from dpsr.privacy.channels import Channel, gaussian, laplace
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import privatise
 from dpsr.types import Scale
 from dpsr.types.raw import RawRatings
 

@@ -22,20 +22,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from dpsr.design.embeddings import mask_embeddings
+from dpsr.arrays import Floats
 from dpsr.engine import MemoryTable
 from dpsr.evaluate.peers.accounting import epsilon_of
 from dpsr.evaluate.peers.averages import noisy_mean
 from dpsr.evaluate.peers.base import FLOATING, JOINT, MASK, PrivatePeer, Protection
-from dpsr.evaluate.peers.linear import Linear, clip_rows, local_rows, pattern_of, unit_values
+from dpsr.evaluate.peers.linear import Linear, by_items, clip_rows, local_rows, unit_values
 from dpsr.evaluate.peers.perturbed import RESIDUAL, perturbed_rows, signal_of
 from dpsr.evaluate.ranking import Predictor
 from dpsr.types import Mask
 from dpsr.types.raw import RawRatings
-
-Floats = npt.NDArray[np.float64]
+from dpsr.value.design import mask_embeddings
 
 RANK = 4
 """The most directions of the mask; see `rank_for`."""
@@ -54,10 +52,10 @@ class ObjectivePerturbation(PrivatePeer):
         mask, y, rng, local = ratings.mask, unit_values(ratings), self._noise(), self.name.endswith("local")
         mean, first = noisy_mean(y, MEAN_SHARE * self.epsilon, rng)
         budget = (1 - MEAN_SHARE) * self.epsilon / (1 if local else 2)
-        x, by_item = public_vectors(mask, rank_for(self.epsilon)), pattern_of(mask)
+        x, by_item = public_vectors(mask, rank_for(self.epsilon)), by_items(mask)
         v, second = perturbed_rows(
-            by_item.column_indptr,
-            by_item.rows,
+            by_item.ptr,
+            by_item.users,
             y[by_item.places] - mean,
             x,
             budget,

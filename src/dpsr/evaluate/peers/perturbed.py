@@ -14,10 +14,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Floats
+from dpsr.evaluate.peers.floating import Measured, vector_laplace_noise
 from dpsr.evaluate.peers.linear import VALUE_SENSITIVITY, noise_ridge, normal_equations, ridge_solve
-from dpsr.privacy.floating import Measured, vector_laplace_noise
-
-Floats = npt.NDArray[np.float64]
 
 RESIDUAL, BIAS_SIGNAL, FACTOR_SIGNAL = 0.15, 0.05, 0.02
 """Variances in [-1, 1] of ratings around their expectation, of biases and of other coefficients: the spread of 5-star

@@ -20,9 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Floats
 from dpsr.evaluate.peers.accounting import epsilon_of
 from dpsr.evaluate.peers.averages import shrunk_mean, user_means
 from dpsr.evaluate.peers.base import CATALOGUE, FLOATING, JOINT, PrivatePeer, Protection
+from dpsr.evaluate.peers.floating import Measured, Price, local_reports, report_variance
 from dpsr.evaluate.peers.joint import (
     ALPHA,
     ITEM_SIGNAL,
@@ -37,11 +39,8 @@ from dpsr.evaluate.peers.joint import (
 from dpsr.evaluate.peers.linear import unit_values
 from dpsr.evaluate.peers.perturbed import RESIDUAL
 from dpsr.evaluate.ranking import Predictor
-from dpsr.privacy.floating import Measured, Price, local_reports, report_variance
 from dpsr.types import Mask
 from dpsr.types.raw import RawRatings
-
-Floats = npt.NDArray[np.float64]
 
 ROUNDS, BUCKETS, CLIP = 5, 32, 2.0
 TYPICAL = 0.2

@@ -15,14 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Floats, Ints
 from dpsr.evaluate.baselines.base import hold_out
 from dpsr.evaluate.peers.linear import Linear
 from dpsr.linalg.compiled import kernel
 from dpsr.types import Mask
 from dpsr.types.raw import RawRatings
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 RANK, RATE, START = 20, 0.007, 0.03
 REGULARISATIONS = (0.02, 0.06, 0.15)
@@ -81,10 +79,10 @@ def _folded(mask: Mask, b: Floats, c: Floats, P: Floats, Q: Floats, Y: Floats) -
 
 @kernel
 def _epoch(
-    indptr: Integers,
+    indptr: Ints,
     items: npt.NDArray[np.int32],
     y: Floats,
-    order: Integers,
+    order: Ints,
     b: Floats,
     c: Floats,
     P: Floats,

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpsr.arrays import Floats, Ints
 from dpsr.evaluate.baselines import ALS, MF, Baseline, Bias, Constant
 from dpsr.evaluate.peers.base import NO_PROTECTION, PeerModel, Protection
 from dpsr.evaluate.peers.item_knn import ItemKNN
 from dpsr.evaluate.peers.noisy_ratings import MF_BATCH
 from dpsr.evaluate.peers.svdpp import SVDpp
-from dpsr.evaluate.ranking import Codes, Floats, Predictor
+from dpsr.evaluate.ranking import Predictor
 from dpsr.types.raw import RawRatings
 
 BASELINES: dict[str, Callable[[int], Baseline]] = {
@@ -43,7 +44,7 @@ class MostRatedFirst:
     counts: Floats
     mean: float
 
-    def predict(self, users: Codes, items: Codes) -> Floats:
+    def predict(self, users: Ints, items: Ints) -> Floats:
         """The training mean."""
         return np.full(np.broadcast_shapes(np.shape(users), np.shape(items)), self.mean)
 

@@ -4,7 +4,6 @@ Everything here is post-processing of a release, so a model trained on it is cov
 libraries are imported when they are asked for, and a missing one is one sentence saying what to install.
 """
 
-from dpsr.release.adapters.ids import IdMap
-from dpsr.release.adapters.matrices import UserItems
+from dpsr.release.adapters.matrices import IdMap, UserItems
 
 __all__ = ["IdMap", "UserItems"]

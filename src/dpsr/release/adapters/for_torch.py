@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from dpsr.release.adapters.ids import IdMap
+from dpsr.release.adapters.matrices import IdMap
 
 if TYPE_CHECKING:
     from dpsr.release.release import Release

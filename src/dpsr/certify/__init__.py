@@ -1,0 +1,5 @@
+"""What anyone needs to check a promise: certificate, exact prices, odds, schema. No numerical library is imported."""
+
+from dpsr.certify.certificate import Certificate, Part
+
+__all__ = ["Certificate", "Part"]

@@ -1,0 +1,83 @@
+"""Exact arithmetic for privacy prices: integers in, floats that err only on the private side out.
+
+For an integer table w (rows: secrets, columns: outputs, every row sums to 2**bits):
+
+    epsilon          = max over columns y of  log( max_x w[x, y] / min_x w[x, y] )
+    delta(epsilon)   = max over pairs x, x' of  sum_y max(0, w[x, y] - e^epsilon w[x', y]) / 2**bits
+
+Logarithms and exponentials are taken with 60 digits and rounded so that epsilon and delta are never understated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+from itertools import permutations
+from math import inf, nextafter
+from typing import TypeAlias
+
+Table: TypeAlias = Sequence[Sequence[int]]
+
+_DIGITS = 60
+_SLACK = Decimal(10) ** (3 - _DIGITS)
+"""`Decimal.ln` and `Decimal.exp` are correctly rounded, so this covers them many times over."""
+
+
+def float_up(value: Fraction | Decimal) -> float:
+    """The smallest float that is not below `value`."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= Fraction(value) else nextafter(nearest, inf)
+
+
+def sum_up(prices: Iterable[float]) -> float:
+    """A sum of floats that is never understated: the exact rational sum, rounded up once."""
+    prices = list(prices)
+    return inf if inf in prices else float_up(sum((Fraction(price) for price in prices), Fraction(0)))
+
+
+def log_up(ratio: Fraction) -> float:
+    """log(ratio), rounded up to a float; zero stays exactly zero."""
+    if ratio == 1:
+        return 0.0
+    with localcontext(Context(prec=_DIGITS)):
+        log = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+        return float_up(log + abs(log) * _SLACK + _SLACK)
+
+
+def exp_down(epsilon: float) -> Fraction:
+    """A rational just below e^epsilon: the side that overstates delta."""
+    with localcontext(Context(prec=_DIGITS, rounding=ROUND_FLOOR)):
+        return Fraction(Decimal(epsilon).exp() * (1 - _SLACK))
+
+
+def exp_up(epsilon: float) -> Fraction:
+    """A rational just above e^epsilon."""
+    with localcontext(Context(prec=_DIGITS, rounding=ROUND_CEILING)):
+        return Fraction(Decimal(epsilon).exp() * (1 + _SLACK))
+
+
+def worst_ratio(table: Table) -> Fraction | None:
+    """The largest ratio of two cells of one column, exactly; None when a column mixes empty and full cells."""
+    ends = [(max(column), min(column)) for column in zip(*table, strict=True) if any(column)]
+    if any(low == 0 for _, low in ends):
+        return None
+    return max(Fraction(high, low) for high, low in ends)
+
+
+def epsilon_of(table: Table) -> float:
+    """The exact price of pure differential privacy, rounded up; infinite if an output can rule a secret out."""
+    ratio = worst_ratio(table)
+    return inf if ratio is None else log_up(ratio)
+
+
+def delta_of(table: Table, bits: int, epsilon: float, pairs: Iterable[tuple[int, int]] | None = None) -> float:
+    """The exact delta at `epsilon`, rounded up: over all ordered pairs of rows, or over `pairs` known to attain it."""
+    factor = exp_down(epsilon)
+    found = (_hockey_stick(table[x], table[z], factor) for x, z in pairs or permutations(range(len(table)), 2))
+    return float_up(max(found, default=Fraction(0)) / (1 << bits))
+
+
+def _hockey_stick(row: Sequence[int], other: Sequence[int], factor: Fraction) -> Fraction:
+    p, q = factor.numerator, factor.denominator
+    return Fraction(sum(max(0, a * q - p * b) for a, b in zip(row, other, strict=True)), q)

@@ -1,0 +1,1 @@
+"""Files of ratings in any layout that is known."""

@@ -1,0 +1,220 @@
+"""How a file is laid out, and which column holds what.
+
+Conventional names of columns are found, any other name is given. Names are compared without case and punctuation, so
+`userId`, `user_id` and `User-ID` are one name. If no column or more than one has a conventional name for its part,
+nothing is guessed: the error lists the columns and the option to use.
+
+The layout of a text file is decided by its extension and its first row.
+
+    delimiter   the one given; else the first of comma, tab and `::` that occurs twice in the first row, in the order
+                usual for the extension (`.csv`: comma first; `.tsv`, `.data`: tab first; `.dat`: `::` first)
+    header      none if the first row is itself a rating: three or four fields, the third a number. The columns are
+                then user, item, rating and timestamp, as in MovieLens' `u.data` and `ratings.dat`
+
+Any other delimiter is never assumed: the error names the one that seems to be used and how to give it.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpsr.errors import DataError, ParameterError
+from dpsr.quoting import quoted, quoted_list
+
+CONVENTIONAL = {
+    "user": "user userid uid reviewer reviewerid rater raterid customer customerid member memberid",
+    "item": "item itemid iid movie movieid film filmid book bookid isbn asin product productid artist artistid "
+    "song songid track trackid joke jokeid anime animeid game gameid business businessid restaurant restaurantid",
+    "rating": "rating userrating bookrating ratingvalue starrating score reviewscore stars star value overall",
+    "timestamp": "timestamp time ts unixtime unixtimestamp unixreviewtime ratingtimestamp",
+}
+"""Recognised names. `date` is not among them: it is rarely a number, and only Unix seconds are read."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The position of each column in the table; `timestamp` may be absent."""
+
+    user: int
+    item: int
+    rating: int
+    timestamp: int | None
+
+    @property
+    def used(self) -> list[int]:
+        """The positions in the order user, item, rating and, if there is one, timestamp."""
+        return [self.user, self.item, self.rating] + ([] if self.timestamp is None else [self.timestamp])
+
+
+def find_columns(
+    names: Sequence[str],
+    *,
+    source: str,
+    user: str | None = None,
+    item: str | None = None,
+    rating: str | None = None,
+    timestamp: str | None = None,
+) -> Roles:
+    """The column of each part. `timestamp=""` leaves the times out although a column looks like one."""
+    given = {"user": user, "item": item, "rating": rating}
+    places = {role: _place(role, name, names, source) for role, name in given.items()}
+    time = None if timestamp == "" else _optional(timestamp, names, source)
+    _refuse_shared({**places, **({} if time is None else {"timestamp": time})}, names, source)
+    return Roles(**places, timestamp=time)
+
+
+def find_pair(names: Sequence[str], *, source: str, user: str | None, item: str | None) -> tuple[int, int]:
+    """The columns of user and item alone, where no rating is needed."""
+    places = {role: _place(role, name, names, source) for role, name in (("user", user), ("item", item))}
+    _refuse_shared(places, names, source)
+    return places["user"], places["item"]
+
+
+def plain(name: str) -> str:
+    """A name without case and punctuation."""
+    return "".join(character for character in name.casefold() if character.isalnum())
+
+
+def _place(role: str, given: str | None, names: Sequence[str], source: str) -> int:
+    matches = _matches(role, given, names)
+    if len(matches) == 1:
+        return matches[0]
+    raise DataError(_complaint(role, given, [names[match] for match in matches], names, source))
+
+
+def _optional(given: str | None, names: Sequence[str], source: str) -> int | None:
+    if given is None and not _matches("timestamp", None, names):
+        return None
+    return _place("timestamp", given, names, source)
+
+
+def _matches(role: str, given: str | None, names: Sequence[str]) -> list[int]:
+    if given is not None:
+        return [place for place, name in enumerate(names) if name == given]
+    return [place for place, name in enumerate(names) if plain(name) in CONVENTIONAL[role].split()]
+
+
+def _complaint(role: str, given: str | None, matches: list[str], names: Sequence[str], source: str) -> str:
+    if given is not None:
+        problem = f"{'two columns are' if matches else 'no column is'} named {quoted(given)}"
+    elif matches:
+        problem = f"more than one column could be the {role}: {quoted_list(matches)}"
+    else:
+        problem = f"no column looks like the {role}"
+    advice = ', or timestamp="" to leave times out' if role == "timestamp" else ""
+    return (
+        f"{source}: {problem}; the columns are {quoted_list(names)}. "
+        f'Name the one to use with {role}="..." (or --{role} COLUMN){advice}.'
+    )
+
+
+def _refuse_shared(places: dict[str, int], names: Sequence[str], source: str) -> None:
+    taken: dict[int, str] = {}
+    for role, place in places.items():
+        if place in taken:
+            raise DataError(
+                f"{source}: the column {quoted(names[place])} is named as {taken[place]} and as {role}. "
+                f'Give each its own column with {role}="..." (or --{role} COLUMN); the columns are '
+                f"{quoted_list(names)}."
+            )
+        taken[place] = role
+
+
+HEADERLESS = ("user", "item", "rating", "timestamp")
+DOUBLE_COLON = "::"
+
+_ORDER = {
+    ".csv": (",", "\t", DOUBLE_COLON),
+    ".tsv": ("\t", ",", DOUBLE_COLON),
+    ".tab": ("\t", ",", DOUBLE_COLON),
+    ".data": ("\t", ",", DOUBLE_COLON),
+}
+_ANY_ORDER = (DOUBLE_COLON, "\t", ",")
+_SUSPECTS = (";", "|", "\t", ",", DOUBLE_COLON, " ", ":")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A delimited text file: `leading` empty lines, then `header` (or not), then one rating a row."""
+
+    delimiter: str
+    names: tuple[str, ...]
+    header: bool
+    leading: int
+
+    @property
+    def quoted(self) -> bool:
+        """Whether `"` protects delimiters; files with `::` come from a world without quotes."""
+        return self.delimiter != DOUBLE_COLON
+
+
+def recognise(head: str, suffix: str, *, source: str, delimiter: str | None = None) -> Layout:
+    """The layout of a file that begins with `head` (which holds its first row whole)."""
+    lines = head.replace("\r\n", "\n").replace("\r", "\n").split("\n")  # splitlines() knows ends that files do not
+    leading = next((place for place, line in enumerate(lines) if line), None)
+    if leading is None:
+        raise DataError(f"{source} is empty. Give a file with a user, an item and a rating in each row.")
+    first = lines[leading]
+    chosen = _usable(delimiter) if delimiter is not None else _usual(first, suffix)
+    fields = _fields(first, chosen)
+    if len(fields) < 3:
+        raise DataError(_too_few(first, fields, chosen, source))
+    header = not _is_rating_row(fields)
+    return Layout(chosen, tuple(fields) if header else HEADERLESS[: len(fields)], header, leading)
+
+
+def named(delimiter: str) -> str:
+    """A delimiter in words a person can type: `delimiter=";"` (or `--delimiter ';'`)."""
+    spelt = "\\t" if delimiter == "\t" else delimiter
+    return f"delimiter=\"{spelt}\" (or --delimiter '{spelt}')"
+
+
+def _spelt(delimiter: str) -> str:
+    return {"\t": "tabs", " ": "spaces"}.get(delimiter, f"'{delimiter}'")
+
+
+def _usual(first: str, suffix: str) -> str:
+    order = _ORDER.get(suffix, _ANY_ORDER)
+    return next((candidate for candidate in order if first.count(candidate) >= 2), order[0])
+
+
+def _usable(delimiter: str) -> str:
+    delimiter = "\t" if delimiter == "\\t" else delimiter  # a shell passes the two characters on
+    single = len(delimiter) == 1 and delimiter.isascii() and not delimiter.isalnum() and delimiter not in "\r\n\"'.-+\0"
+    if not single and delimiter != DOUBLE_COLON:
+        raise ParameterError(f"a delimiter is one punctuation mark, a tab, a space or '::', found {quoted(delimiter)}.")
+    return delimiter
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    if delimiter == DOUBLE_COLON:
+        return line.split(delimiter)
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:  # a field beyond Python's limit: not a table of ratings, but that is for later to say
+        return line.split(delimiter)
+
+
+def _is_rating_row(fields: list[str]) -> bool:
+    if len(fields) > len(HEADERLESS):
+        return False
+    try:
+        float(fields[2])
+    except ValueError:
+        return False
+    return True
+
+
+def _too_few(first: str, fields: list[str], delimiter: str, source: str) -> str:
+    likely = next((mark for mark in _SUSPECTS if mark != delimiter and len(_fields(first, mark)) >= 3), None)
+    if likely is not None:
+        return (
+            f"{source}, row 1: the fields seem to be separated by {_spelt(likely)} and not by {_spelt(delimiter)}. "
+            f"Read it with {named(likely)}."
+        )
+    return (
+        f"{source}: a rating needs a user, an item and a value, the first row has only {quoted_list(fields)}. "
+        "Give a table with these three columns, and its delimiter with delimiter=\"...\" (or --delimiter ';')."
+    )

@@ -1,0 +1,84 @@
+"""Pairs of a user and an item in a file, read piece by piece: what somebody wants predictions for.
+
+    CSV, TSV and other delimited text     a header names the columns; ids are read as text, as they are spelt
+    Parquet                               by extension or first bytes
+
+Further columns are passed over, so that a rating file will do. No rating is read.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from dpsr.data.codes import ARROW_ERRORS
+from dpsr.data.files.layouts import find_pair
+from dpsr.data.files.read import existing, first_lines, is_parquet, read_head
+from dpsr.data.files.streams import BLOCK, open_bytes
+from dpsr.errors import DataError
+from dpsr.quoting import file_name, printable
+
+_ROWS = 1 << 18
+_DELIMITERS = (",", "\t", ";", "|")
+
+
+def read_pairs(
+    path: str | PathLike[str], *, user: str | None = None, item: str | None = None, delimiter: str | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Batches of two columns, `user` and `item`, in the order of the file."""
+    file = existing(Path(path))
+    head = read_head(file)
+    try:
+        if is_parquet(file, head):
+            yield from _of_parquet(file, user, item)
+        else:
+            yield from _of_text(file, first_lines(file, head), user, item, delimiter)
+    except ARROW_ERRORS as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"{file_name(file)} cannot be read as pairs ({printable(str(error), 80)}). Give a header and, below it, "
+            "one user and one item in each row."
+        ) from error
+
+
+def _of_parquet(file: Path, user: str | None, item: str | None) -> Iterator[pa.RecordBatch]:
+    with pq.ParquetFile(file) as source:
+        names = source.schema_arrow.names
+        wanted = [names[place] for place in find_pair(names, source=file_name(file), user=user, item=item)]
+        for batch in source.iter_batches(batch_size=_ROWS, columns=wanted):
+            yield _named(batch.select(wanted))
+
+
+def _of_text(
+    file: Path, head: str, user: str | None, item: str | None, delimiter: str | None
+) -> Iterator[pa.RecordBatch]:
+    header = next((line for line in head.splitlines() if line), None)
+    if header is None:
+        raise DataError(f"{file_name(file)} is empty. Give a header with a user and an item, and one pair in each row.")
+    mark = {"\\t": "\t", None: _likely(header)}.get(delimiter, delimiter) or ","
+    names = next(csv.reader([header], delimiter=mark))
+    wanted = [names[place] for place in find_pair(names, source=file_name(file), user=user, item=item)]
+    convert = pacsv.ConvertOptions(
+        column_types=dict.fromkeys(wanted, pa.string()), include_columns=wanted, strings_can_be_null=False
+    )
+    parse = pacsv.ParseOptions(delimiter=mark)
+    read = pacsv.ReadOptions(block_size=BLOCK)
+    with open_bytes(file) as stream:
+        for batch in pacsv.open_csv(stream, read_options=read, parse_options=parse, convert_options=convert):
+            yield _named(batch)
+
+
+def _likely(header: str) -> str:
+    """The delimiter that occurs most often in the header; of two, the more usual."""
+    return max(_DELIMITERS, key=header.count)
+
+
+def _named(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.record_batch(batch.columns, names=["user", "item"])

@@ -1,0 +1,194 @@
+"""A file of ratings as columns: Parquet by its first bytes or extension, everything else as delimited text.
+
+Ids and ratings of text are read as text with each distinct value kept once, so that 25 million rows cost little memory,
+nothing is guessed from the first block, and an error can quote what the file says. A column of ids becomes integers
+only if every id in it is spelt like one.
+"""
+
+from __future__ import annotations
+
+import codecs
+from os import PathLike
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from dpsr.data.assemble import RatingColumns
+from dpsr.data.codes import ARROW_ERRORS, integers_if_canonical
+from dpsr.data.files.diagnose import refusal, unreadable
+from dpsr.data.files.layouts import DOUBLE_COLON, Layout, Roles, find_columns, recognise
+from dpsr.data.files.streams import BLOCK, UNIT_SEPARATOR, blocks, line_of_record, open_bytes, open_table
+from dpsr.errors import DataError
+from dpsr.quoting import Source, file_name
+
+_PARQUET_SUFFIXES = (".parquet", ".pq", ".parq")
+_COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst", ".lz4")
+_HEAD = 1 << 20
+
+
+def columns_of_file(path: str | PathLike[str], **named: str | None) -> RatingColumns:
+    """The columns of a file in any layout that is known; see `recognised` for what may be named."""
+    file, layout, roles = recognised(path, **named)
+    if layout is None:
+        return _columns_of_parquet(file, _parquet_schema(file), roles)
+    return columns_of_text(file, layout, roles)
+
+
+def recognised(
+    path: str | PathLike[str],
+    *,
+    user: str | None = None,
+    item: str | None = None,
+    rating: str | None = None,
+    timestamp: str | None = None,
+    delimiter: str | None = None,
+) -> tuple[Path, Layout | None, Roles]:
+    """The file, how it is laid out (None for Parquet), and which of its columns are which."""
+    file = existing(Path(path))
+    head = read_head(file)
+    layout = None
+    if not is_parquet(file, head):
+        layout = recognise(first_lines(file, head), _suffix(file), source=file_name(file), delimiter=delimiter)
+    names = list(layout.names) if layout else _parquet_schema(file).names
+    roles = find_columns(names, source=file_name(file), user=user, item=item, rating=rating, timestamp=timestamp)
+    return file, layout, roles
+
+
+def is_parquet(file: Path, head: bytes) -> bool:
+    """By what the name says or how the bytes begin."""
+    return file.suffix.lower() in _PARQUET_SUFFIXES or head.startswith(b"PAR1")
+
+
+def existing(path: Path) -> Path:
+    """The path of a file that can be read more than once, or one sentence saying why not."""
+    name = file_name(path)
+    try:
+        kind = path.stat().st_mode
+    except FileNotFoundError as error:
+        raise DataError(f"{name} does not exist. Check the path, and the folder it is relative to.") from error
+    except (OSError, ValueError) as error:  # no permission, or a name no file can have
+        raise DataError(f"{name} cannot be opened. Check the path and who may read it.") from error
+    if S_ISDIR(kind):
+        raise DataError(f"{name} is a folder. Name one file of ratings in it.")
+    if not S_ISREG(kind):  # a pipe can be read once, and a message about its rows needs to read it again
+        raise DataError(f"{name} is not a regular file. Save the ratings to a file first.")
+    return path
+
+
+def _suffix(path: Path) -> str:
+    name = path.name.lower()
+    plain = name.removesuffix(path.suffix.lower()) if path.suffix.lower() in _COMPRESSED_SUFFIXES else name
+    return Path(plain).suffix
+
+
+def read_head(path: Path) -> bytes:
+    """The first row and what follows, up to a mebibyte."""
+    try:
+        with open_bytes(path) as stream:
+            return bytes(stream.read(_HEAD))
+    except ARROW_ERRORS as error:
+        raise DataError(unreadable(path, str(error))) from error
+
+
+def first_lines(path: Path, head: bytes) -> str:
+    """The head of a text file as text; the beginning of something else is refused."""
+    name = file_name(path)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataError(f"{name}, row 1: the file is UTF-16 and not UTF-8. Save it as UTF-8.")
+    if len(head) == _HEAD and len(head.lstrip(b"\r\n").splitlines()) < 2:
+        raise DataError(
+            f"{name}, row 1: the first row has more than a million characters. Check for missing line breaks; "
+            "each rating stands on its own line."
+        )
+    return head.decode("utf-8-sig", errors="replace")
+
+
+def _parquet_schema(path: Path) -> pa.Schema:
+    name = file_name(path)
+    try:
+        with pq.ParquetFile(path) as file:
+            return file.schema_arrow
+    except ARROW_ERRORS as error:
+        raise DataError(
+            f"{name} is not a complete Parquet file. Copy or export it again, or rename it if it is text."
+        ) from error
+
+
+def _columns_of_parquet(path: Path, schema: pa.Schema, roles: Roles) -> RatingColumns:
+    names = [schema.names[place] for place in roles.used]
+    texts = [name for name in names[:2] if pa.types.is_string(schema.field(name).type)]
+    try:
+        with pq.ParquetFile(path, read_dictionary=texts) as file:  # each distinct id is kept once
+            table = file.read(columns=names)
+        columns = [table.column(name) for name in names]
+    except ARROW_ERRORS as error:
+        raise DataError(unreadable(path, str(error))) from error
+    source = Source(file_name(path), lambda row: f"row {row + 1}")
+    return RatingColumns(columns[0], columns[1], columns[2], (columns[3:] or [None])[0], source)
+
+
+_DISTINCT_TEXT = pa.dictionary(pa.int32(), pa.string())
+
+
+def columns_of_text(path: Path, layout: Layout, roles: Roles) -> RatingColumns:
+    """The columns of a text file, read by as many threads as Arrow likes."""
+    source = Source(file_name(path), lambda row: f"row {line_of_record(path, layout, row + layout.header)}")
+    types = dict.fromkeys((name_of(place) for place in (roles.user, roles.item, roles.rating)), _DISTINCT_TEXT)
+    if roles.timestamp is not None:
+        types[name_of(roles.timestamp)] = pa.string()
+    try:
+        table = _parse(path, layout, types)
+    except ARROW_ERRORS as error:
+        raise refusal(path, layout, str(error)) from error
+    if layout.header and not len(table):
+        raise DataError(f"{source.name} holds a header but no ratings. Give at least one row of data below it.")
+    return RatingColumns(
+        users=_ids(table[name_of(roles.user)]),
+        items=_ids(table[name_of(roles.item)]),
+        ratings=table[name_of(roles.rating)],
+        timestamps=None if roles.timestamp is None else table[name_of(roles.timestamp)],
+        source=source,
+    )
+
+
+def name_of(place: int) -> str:
+    """Columns are known by place: headers may repeat names, or have none."""
+    return f"column {place}"
+
+
+def parsing(path: Path, layout: Layout, types: dict[str, pa.DataType]) -> tuple[Any, Any, Any]:
+    """How Arrow is to read, parse and convert a text file."""
+    read = pacsv.ReadOptions(
+        column_names=[name_of(place) for place in range(len(layout.names))],
+        skip_rows=layout.leading + layout.header,
+        block_size=BLOCK,
+    )
+    parse = pacsv.ParseOptions(
+        delimiter=UNIT_SEPARATOR if layout.delimiter == DOUBLE_COLON else layout.delimiter,
+        quote_char='"' if layout.quoted else False,
+        newlines_in_values=layout.quoted and has_quotes(path),  # only then must Arrow look for the end of a row
+    )
+    convert = pacsv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False)
+    return read, parse, convert
+
+
+def _parse(path: Path, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
+    read, parse, convert = parsing(path, layout, types)
+    with open_table(path, layout) as stream:
+        return pacsv.read_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
+
+
+def has_quotes(path: Path) -> bool:
+    """Whether a quote stands anywhere in the file."""
+    return any(b'"' in block for block in blocks(path))
+
+
+def _ids(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    combined = column.unify_dictionaries().combine_chunks()
+    encoded = combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
+    values = integers_if_canonical(encoded.dictionary)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(encoded.indices, values)])

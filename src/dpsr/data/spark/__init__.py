@@ -1,0 +1,1 @@
+"""Ratings on Spark: the session, reading, and packing into blocks."""

@@ -1,0 +1,1 @@
+"""The engine for those who outgrow one machine."""

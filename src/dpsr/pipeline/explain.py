@@ -1,0 +1,107 @@
+"""What an epsilon means for one rating and for one person, from exact tables: no rating is needed.
+
+Two figures say how often somebody guesses a rating right who knows nothing but the scale: the most that *any* mechanism
+of this epsilon allows, and what the mechanism itself allows, read off its integer table. The table is that of the best
+channel for this scale at the whole epsilon, or, for a release, the most telling of the release's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from dpsr.certify.odds import belief_at_least, belief_at_most, guess_right, odds_factor
+from dpsr.privacy.channels import optimal_channel
+from dpsr.privacy.channels.additive import check_epsilon
+from dpsr.release import Release
+from dpsr.types import Scale
+
+PRIORS = (0.5, 0.2, 0.01)
+COUNTS = (1, 5, 20, 100)
+
+
+@dataclass(frozen=True)
+class Belief:
+    """What somebody believed, and the least and most they can believe afterwards."""
+
+    prior: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Person:
+    """What `ratings` of one person add up to: a fifty-fifty guess about all of them together becomes at most `most`."""
+
+    ratings: int
+    epsilon: float
+    odds: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Epsilon as odds, beliefs, guesses and sums. `channel` is None where no symbol per rating was released."""
+
+    epsilon: float
+    delta: float
+    scale: str
+    odds: float
+    beliefs: tuple[Belief, ...]
+    n_levels: int
+    guess_before: float
+    guess_at_most: float
+    guess_channel: float | None
+    persons: tuple[Person, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        record = asdict(self)
+        for place in (*record["persons"], record):
+            for name in ("epsilon", "odds"):  # JSON has no infinity
+                place[name] = place[name] if isfinite(place[name]) else "inf"
+        return record
+
+
+def explain(scale: Scale, epsilon: float) -> Explanation:
+    """What `epsilon` means on this scale, under the most telling lawful channel."""
+    asked = check_epsilon(epsilon)
+    uniform = np.full(scale.n_levels, 1 / scale.n_levels)
+    guess = guess_right(optimal_channel(scale, asked, uniform).weights.tolist())
+    return _explanation(scale, asked, 0.0, guess, COUNTS)
+
+
+def explain_release(release: Release) -> Explanation:
+    """What a release's own epsilon means, with its own tables and its own heaviest user."""
+    certificate, scale = release.certificate, release.scale
+    tables = [table for part in certificate.parts for table in part.tables]
+    guess = max(map(guess_right, tables), default=None)
+    heaviest = int(release.mask.user_counts.max())
+    counts = sorted({*(k for k in COUNTS if k < heaviest), heaviest})
+    return _explanation(scale, certificate.epsilon, certificate.delta, guess, counts)
+
+
+def _explanation(
+    scale: Scale, epsilon: float, delta: float, channel: float | None, counts: Sequence[int]
+) -> Explanation:
+    k = scale.n_levels
+    priors = (*PRIORS, 1 / k) if 1 / k not in PRIORS else PRIORS
+    return Explanation(
+        epsilon=epsilon,
+        delta=delta,
+        scale=str(scale),
+        odds=odds_factor(epsilon),
+        beliefs=tuple(
+            Belief(p, belief_at_least(p, epsilon), belief_at_most(p, epsilon)) for p in sorted(priors, reverse=True)
+        ),
+        n_levels=k,
+        guess_before=1 / k,
+        guess_at_most=belief_at_most(1 / k, epsilon),
+        guess_channel=channel,
+        persons=tuple(
+            Person(n, n * epsilon, odds_factor(n * epsilon), belief_at_most(0.5, n * epsilon)) for n in counts
+        ),
+    )

@@ -1,0 +1,207 @@
+"""The default pipeline: three questions to the vault, then inference on the answers.
+
+    1. a noisy histogram of levels           how the scale is used, and the mean
+    2. noisy windowed item and user sums     weights of public features, item and user effects     (`value.effects`)
+    3. one channel symbol per rating         slopes and factors, by evidence                       (`value.evidence`)
+
+On so little budget that the mean alone is worth buying, one noisy sum of all ratings is the only question. Each
+question depends on the public mask and on earlier answers alone, so their prices add up to epsilon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.arrays import Floats
+from dpsr.engine import Block, BlockResult, MemoryTable, Table
+from dpsr.engine.incidence import at_ratings
+from dpsr.engine.raw import RawTable
+from dpsr.linalg.compiled import one_blas_thread
+from dpsr.pipeline.estimator import PrivateRecommender, announce
+from dpsr.pipeline.paper import PaperDPSR
+from dpsr.privacy.channels import optimal_channel
+from dpsr.privacy.vault import Vault
+from dpsr.privacy.vault.journal import Journal
+from dpsr.release import Contents, Release
+from dpsr.types import Mask, Model, Scale
+from dpsr.types.raw import RawRatings
+from dpsr.value.allocation import Allocation, Components, Forecast, allocate, forecast
+from dpsr.value.assembly import assemble
+from dpsr.value.design import Design
+from dpsr.value.effects import NoisySums, learn_effects, own_observations
+from dpsr.value.evidence import N_FACTORS, EvidenceState, learn_from_symbols
+from dpsr.value.levels import (
+    GRID,
+    LevelFamily,
+    Usage,
+    choose_window,
+    level_bins,
+    mean_usage,
+    scale_usage,
+    tabulate,
+    window_moments,
+    with_variance,
+)
+from dpsr.value.priors import EFFECT, ridge
+from dpsr.value.sweep import CHOICE, SYMBOL
+
+RELEASED = "released"
+"""The column of private ratings that the pipeline ends with."""
+
+_CHANNEL_EVERY = 3
+"""Channels are built for every third mean of the grid, a tenth of a half-width apart: at most twenty a fit."""
+
+
+class DPSR(PrivateRecommender):
+    """Differentially private sparse reconstruction: our best certified pipeline.
+
+    `epsilon` protects the value of every single rating; who rated what is public. A `delta` may be allowed; it is used
+    where it lowers the noise, and since one rating moves only two sums it never does at a delta worth the name, so the
+    certificate then states the stronger delta = 0 (docs/decisions). `random_state` is for experiments and marks the
+    result NOT PRIVATE. `DPSR.paper(...)` is the paper's own pipeline.
+    """
+
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, random_state: int | None = None) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.random_state = random_state
+
+    @staticmethod
+    def paper(epsilon: float = 1.0, **settings: Any) -> PaperDPSR:
+        """The paper's three stages; see `PaperDPSR` for the settings."""
+        return PaperDPSR(epsilon, **settings)
+
+    @staticmethod
+    def plan(
+        mask: Mask, scale: Scale, epsilons: Sequence[float], components: Components | None = None
+    ) -> list[Forecast]:
+        """The accuracy to expect at each epsilon, before anything is spent: reads the mask and no values."""
+        return [forecast(mask, scale, epsilon, components) for epsilon in epsilons]
+
+    def fit(self, ratings: RawRatings) -> Self:
+        """Ask, infer, release. Only the vault sees values."""
+        contents = self.fit_table(RawTable.of(ratings))
+        released = cast(MemoryTable, contents.table)[RELEASED]
+        self.release_ = Release(contents.model, released, contents.certificate, contents.method, contents.settings)
+        return self
+
+    def fit_table(self, ratings: RawTable, journal: Journal | None = None, *, recipe: Recipe | None = None) -> Contents:
+        """Spend the budget on a table, wherever it is kept; the private ratings become a column of it.
+
+        With a `journal`, answers that were given before are taken from it and not asked again. A `recipe` other than
+        the default one is for ablations.
+        """
+        vault = Vault(ratings, self.epsilon, delta=self.delta, noise=self._noise(), journal=journal)
+        with one_blas_thread():
+            model = self._learn(vault, recipe or Recipe())
+        return Contents(model, vault.table, vault.certificate(), "default", self._public_settings(), RELEASED)
+
+    def _learn(self, vault: Vault, recipe: Recipe) -> Model:
+        announce("Reading the public mask")
+        self.allocation_ = shares = recipe.allocate(vault.census, vault.scale, self.epsilon)
+        design = recipe.design(vault.table)
+        y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)
+        announce("Asking how the scale is used")
+        usage = ask_usage(vault, y, shares.histogram) if shares.sums or shares.ratings else ask_mean(vault)
+        announce("Asking for noisy sums of items and users")
+        sums = recipe.ask_sums(vault, design, usage, y, shares) if shares.sums else NoisySums.unasked(design)
+        prior = ridge(usage.variance, usage.mean_variance)
+        effects = learn_effects(design, sums, prior, usage.variance)
+        k = recipe.n_factors if shares.ratings else 0
+        state = EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=k)
+        if shares.ratings:
+            announce("Drawing noise for every rating")
+            tables = recipe.ask_ratings(
+                vault, with_variance(y, usage.log_base, state.residual + state.mean_uncertainty, state.sample), state
+            )
+            announce("Learning tastes from the noisy ratings")
+            observations = own_observations(design, sums, effects)
+            state = recipe.learn(state, tables, y, usage.log_base, observations, RELEASED)
+        else:
+            state.release_means(RELEASED)
+        to_rating_points(vault.table, vault.scale)
+        return assemble(vault.table.cells, vault.scale, state)
+
+
+def ask_usage(vault: Vault, y: Floats, epsilon: float) -> Usage:
+    """Question 1: how the scale is used."""
+    bins = level_bins(len(y), vault.census.n_ratings, epsilon)
+    counts = vault.histogram(bins, epsilon=epsilon)
+    return scale_usage(y, bins, counts.values, counts.noise_variance, vault.census.n_ratings)
+
+
+def ask_mean(vault: Vault) -> Usage:
+    """Question 1 where epsilon buys nothing but the mean: one noisy sum of all ratings, for all of it."""
+    half = vault.scale.width / 2
+    y = (vault.scale.values - vault.scale.midpoint) / half
+    total = vault.total(vault.scale.midpoint, epsilon=vault.left)
+    return mean_usage(y, float(total.values[0]) / half, total.noise_variance / half**2, vault.census.n_ratings)
+
+
+def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Allocation) -> NoisySums:
+    """Question 2: sums over items and users of ratings clipped to a window around the private mean."""
+    half, w = vault.scale.width / 2, shares.item_weight
+    family = tabulate(y, usage.log_base, 0.0)
+    point = int(family.nearest(np.array([usage.mean]))[0])
+    counts = 0.5 * np.concatenate([design.item_counts, design.user_counts])
+    width = choose_window(family, point, shares.sums, counts, EFFECT * usage.variance)
+    centre = vault.scale.midpoint + half * family.means[point]
+    spend = min(shares.sums, vault.left)  # shares are floats; the vault counts exactly
+    items, users = vault.window_sums(centre, half * width, item_weight=w, epsilon=spend)
+    offset, slope, spread = window_moments(family, point, width)
+    level = offset + slope * (usage.mean - family.means[point])  # what a rating at the mean adds to its sums
+    noise = items.noise_variance / half**2
+    return NoisySums(
+        item_values=items.values / half - w * level * design.item_counts,
+        item_variance=noise + w**2 * spread * design.item_counts,
+        item_gain=w * slope,
+        user_values=users.values / half - (1 - w) * level * design.user_counts,
+        user_variance=noise + (1 - w) ** 2 * spread * design.user_counts,
+        user_gain=(1 - w) * slope,
+    )
+
+
+def ask_ratings(vault: Vault, prior: LevelFamily, state: EvidenceState) -> dict[int, Floats]:
+    """Question 3: every rating once, through the channel tuned to its own already-private prediction.
+
+    What the channels are: P[symbol | level], by the number that the column `choice` holds.
+    """
+    centres = np.arange(1, GRID, _CHANNEL_EVERY)
+    left, right = state.left, state.right
+
+    def choose(block: Block, used: npt.NDArray[np.int64]) -> BlockResult:
+        nearest = prior.nearest(at_ratings(block, left[block.users], right))
+        choice = np.clip(np.rint((nearest - 1) / _CHANNEL_EVERY), 0, len(centres) - 1).astype(np.uint8)
+        used += np.bincount(choice, minlength=len(used))
+        return BlockResult({CHOICE: choice})
+
+    used = vault.table.run(choose, [np.zeros(len(centres), dtype=np.int64)], writes=[CHOICE]).sums[0]
+    channels = {int(c): optimal_channel(vault.scale, vault.left, prior.table[centres[c]]) for c in np.flatnonzero(used)}
+    vault.symbols(channels, choice=CHOICE, symbol=SYMBOL)
+    return {c: channel.probabilities for c, channel in channels.items()}
+
+
+def to_rating_points(table: Table, scale: Scale) -> None:
+    """The released column, from half-widths around the midpoint to ratings inside the scale."""
+
+    def convert(block: Block) -> BlockResult:
+        return BlockResult({RELEASED: scale.clip(scale.midpoint + scale.width / 2 * block.columns[RELEASED])})
+
+    table.run(convert, reads=[RELEASED], writes=[RELEASED])
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The parts that the pipeline is made of; an ablation puts another in the place of one."""
+
+    allocate: Callable[..., Allocation] = allocate
+    design: Callable[[Table], Design] = Design.of
+    ask_sums: Callable[..., NoisySums] = ask_sums
+    ask_ratings: Callable[..., dict[int, Floats]] = ask_ratings
+    learn: Callable[..., EvidenceState] = learn_from_symbols
+    n_factors: int = N_FACTORS

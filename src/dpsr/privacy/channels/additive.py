@@ -1,0 +1,208 @@
+"""The mechanisms of the paper and its baselines, each as a finite `Channel`.
+
+Additive noise is rounded to a grid of about 256 cells a scale; rounding and clipping are post-processing, so the table
+is never more expensive than the continuous mechanism it stands for, and its own exact price is what is certified.
+With D the width of the scale and w(x) = |r_x - centre| / (D/2), clipped to [0, 1]:
+
+    Laplace                  r + Lap(D / epsilon), clipped to the scale
+    calibrated Laplace       r + Lap(D / (base (1 + alpha w(x)))), clipped to the scale
+    Gaussian                 r + N(0, sigma^2), on a grid wide enough that its tails count
+    k-ary randomised response: the truth with probability e^epsilon / (e^epsilon + k - 1), else another level
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp, log, sqrt
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr
+
+from dpsr.arrays import Floats
+from dpsr.certify.exact import epsilon_of
+from dpsr.errors import PrivacyError
+from dpsr.privacy.channels.channel import Channel, to_weights
+from dpsr.types import Scale
+
+MAX_EPSILON = 30.0
+"""Beyond this e^epsilon no longer fits the integer table, and no promise worth the name is made."""
+
+_CELLS = 256
+
+
+def check_epsilon(epsilon: float) -> float:
+    """A privacy budget is a finite positive number that means something."""
+    if not isinstance(epsilon, int | float | np.number) or not 0 < epsilon <= MAX_EPSILON:
+        raise PrivacyError(
+            f"epsilon must be a number above 0 and at most {MAX_EPSILON:g}, found {epsilon!r}. "
+            "Common choices are 0.5 to 3; there is no value that means 'no noise'."
+        )
+    return float(epsilon)
+
+
+def check_delta(delta: float) -> float:
+    """A failure probability small enough to be one."""
+    if not isinstance(delta, int | float | np.number) or not 0 < delta < 0.1:
+        raise PrivacyError(
+            f"delta must be above 0 and below 0.1, found {delta!r}. Use less than one over the number of ratings, "
+            "for example 1e-6, or leave it out for pure differential privacy."
+        )
+    return float(delta)
+
+
+def check_alpha(alpha: float) -> float:
+    """The paper's noise reduction factor."""
+    if not isinstance(alpha, int | float | np.number) or not 0 <= alpha <= 1:
+        raise PrivacyError(f"alpha must lie between 0 and 1, as in the paper, found {alpha!r}. The paper uses 0.3.")
+    return float(alpha)
+
+
+def laplace(scale: Scale, epsilon: float) -> Channel:
+    """Laplace noise of scale D / epsilon, clipped. Its exact price is `epsilon` at most, and attains it."""
+    asked = check_epsilon(epsilon)
+    base = _largest_budget(lambda b: _laplace_table(scale, np.full(scale.n_levels, b)), asked, low=0.9 * asked)
+    return _laplace_channel(scale, np.full(scale.n_levels, base), "laplace, clipped", {"nominal": asked, "base": base})
+
+
+def calibrated_laplace(scale: Scale, epsilon: float, alpha: float = 0.3) -> Channel:
+    """The paper's Stage 1, repaired: truly epsilon-DP.
+
+    The centre of the weights is the scale's public midpoint. An `alpha` is feasible when the paper's own base budget
+    epsilon / (1 + alpha) keeps the exact price of the table within epsilon; where log(1 + alpha) makes it infeasible
+    the largest feasible alpha is used instead (and reported). The base is then raised until the price *is* epsilon.
+    """
+    asked, alpha_asked = check_epsilon(epsilon), check_alpha(alpha)
+
+    def table(base: float, a: float) -> Floats:
+        return _laplace_table(scale, base * (1 + a * information_weights(scale, scale.midpoint)))
+
+    def excess(a: float) -> float:
+        return _float_epsilon(table(asked / (1 + a), a)) - asked * (1 - 1e-9)
+
+    used = alpha_asked if excess(alpha_asked) <= 0 else brentq(excess, 0.0, alpha_asked, xtol=1e-12) * (1 - 1e-9)
+    base = _largest_budget(lambda b: table(b, used), asked, low=0.9 * asked / (1 + used))
+    budgets = base * (1 + used * information_weights(scale, scale.midpoint))
+    settings = {"nominal": asked, "alpha_asked": alpha_asked, "alpha": used, "base": base, "centre": scale.midpoint}
+    return _laplace_channel(scale, budgets, "calibrated laplace, repaired, clipped", settings)
+
+
+def laplace_around(scale: Scale, base: float, alpha: float, centre: float) -> Channel:
+    """The paper's Stage 1 for one given centre: base budget `base`, weights around `centre`, clipped."""
+    budgets = base * (1 + alpha * information_weights(scale, centre))
+    return _laplace_channel(scale, budgets, "calibrated laplace around a given centre, clipped", {"alpha": alpha})
+
+
+def gaussian(scale: Scale, epsilon: float, delta: float) -> Channel:
+    """Gaussian noise with the smallest sigma that is (epsilon, delta)-DP at any epsilon (Balle and Wang 2018)."""
+    asked, fail = check_epsilon(epsilon), check_delta(delta)
+    sigma, nudge = scale.width * analytic_sigma(asked, fail), 1e-9
+    settings = {"nominal": asked, "nominal_delta": fail}
+    while (channel := _gaussian_channel(scale, sigma, asked, "gaussian, analytic", settings)).delta(asked) > fail:
+        sigma, nudge = sigma * (1 + nudge), 2 * nudge
+    return channel
+
+
+def gaussian_classical(scale: Scale, epsilon: float, delta: float) -> Channel:
+    """Gaussian noise with the textbook sigma = D sqrt(2 ln(1.25/delta)) / epsilon, proved only for epsilon < 1.
+
+    The paper's baseline uses it up to epsilon = 10. The certificate shows the delta it really has.
+    """
+    asked, fail = check_epsilon(epsilon), check_delta(delta)
+    sigma = scale.width * sqrt(2 * log(1.25 / fail)) / asked
+    return _gaussian_channel(scale, sigma, asked, "gaussian, classical", {"nominal": asked, "nominal_delta": fail})
+
+
+def randomised_response(scale: Scale, epsilon: float) -> Channel:
+    """k-ary randomised response: tell the truth, or a uniformly chosen other level."""
+    asked, k = check_epsilon(epsilon), scale.n_levels
+
+    def table(base: float) -> Floats:
+        odds = exp(base)
+        return np.where(np.eye(k, dtype=bool), odds, 1.0) / (odds + k - 1)
+
+    base = _largest_budget(table, asked, low=0.9 * asked)
+    return Channel.from_probabilities(
+        scale, scale.values.copy(), table(base), mechanism="randomised response", settings={"nominal": asked}
+    )
+
+
+def information_weights(scale: Scale, centre: float) -> Floats:
+    """w(x) = |r_x - centre| / ((r_max - r_min)/2), clipped to [0, 1]: Algorithm 1, not the misprinted equation."""
+    return np.minimum(np.abs(scale.values - centre) / (scale.width / 2), 1.0)
+
+
+def analytic_sigma(epsilon: float, delta: float) -> float:
+    """The smallest sigma s for sensitivity one: delta = Phi(1/2s - es) - e^e Phi(-1/2s - es) (Balle and Wang)."""
+
+    def excess(log_sigma: float) -> float:
+        s = exp(log_sigma)
+        a, b = 1 / (2 * s) - epsilon * s, -1 / (2 * s) - epsilon * s
+        return float(ndtr(a) - exp(epsilon + log_ndtr(b))) - delta
+
+    return float(exp(brentq(excess, log(1e-3), log(1e7), xtol=1e-13))) * (1 + 1e-12)
+
+
+def _laplace_channel(scale: Scale, budgets: Floats, mechanism: str, settings: dict[str, float]) -> Channel:
+    return Channel.from_probabilities(
+        scale, _grid(scale), _laplace_table(scale, budgets), mechanism=mechanism, settings=settings
+    )
+
+
+def _grid(scale: Scale) -> Floats:
+    """Output values: every level, and enough equal cells between them."""
+    parts = max(1, -(-_CELLS // (scale.n_levels - 1)))
+    return np.linspace(scale.low, scale.high, (scale.n_levels - 1) * parts + 1)
+
+
+def _laplace_table(scale: Scale, budgets: Floats) -> Floats:
+    """P[cell | level] for noise of scale D / budget, rounded to the grid and clipped; accurate far into the tails."""
+    grid = _grid(scale)
+    edges = (grid[:-1] + grid[1:]) / 2
+    b = scale.width / budgets[:, None]
+    z = (edges[None, :] - scale.values[:, None]) / b
+    tail = np.exp(-np.abs(z)) / 2  # mass beyond the edge, on the far side from the centre
+    below = np.where(z < 0, tail, 1 - tail)
+    inner = np.where(
+        z[:, 1:] <= 0,
+        tail[:, 1:] * -np.expm1(z[:, :-1] - z[:, 1:]),
+        np.where(z[:, :-1] >= 0, tail[:, :-1] * -np.expm1(z[:, :-1] - z[:, 1:]), below[:, 1:] - below[:, :-1]),
+    )
+    last = np.where(z[:, -1:] > 0, tail[:, -1:], 1 - tail[:, -1:])
+    return np.hstack([below[:, :1], inner, last])
+
+
+def _gaussian_channel(
+    scale: Scale, sigma: float, epsilon: float, mechanism: str, settings: dict[str, float]
+) -> Channel:
+    threshold = epsilon * sigma**2 / scale.width
+    reach = scale.width / 2 + max(6 * sigma, threshold + 4 * sigma)
+    cell = threshold / (round(2 * _CELLS * threshold / reach) + 0.5)  # a cell ends exactly where the worst pair's does
+    half = int(reach / cell) + 1
+    grid = scale.midpoint + cell * np.arange(-half, half + 1, dtype=np.float64)
+    edges = (grid[:-1] + grid[1:]) / 2
+    z = (edges[None, :] - scale.values[:, None]) / sigma
+    lower, upper = ndtr(z), ndtr(-z)
+    inner = np.where(z[:, 1:] <= 0, lower[:, 1:] - lower[:, :-1], upper[:, :-1] - upper[:, 1:])
+    table = np.hstack([lower[:, :1], inner, upper[:, -1:]])
+    return Channel.from_probabilities(scale, grid, table, mechanism=mechanism, settings={**settings, "sigma": sigma})
+
+
+def _float_epsilon(table: Floats) -> float:
+    with np.errstate(divide="ignore"):
+        logs = np.log(table)
+    return float((logs.max(axis=0) - logs.min(axis=0)).max())
+
+
+def _largest_budget(table: Callable[[float], Floats], asked: float, *, low: float) -> float:
+    """The largest base budget whose *integer* table costs at most `asked`: found in floats, settled exactly."""
+    high = 2 * asked
+    if _float_epsilon(table(high)) <= asked:
+        base = high
+    else:
+        base = brentq(lambda b: _float_epsilon(table(b)) - asked, low * 1e-3, high, xtol=1e-14, rtol=1e-14)
+    for _ in range(200):
+        if epsilon_of(to_weights(table(base)).tolist()) <= asked:
+            return base
+        base *= 1 - 1e-9
+    raise PrivacyError(f"no table for epsilon = {asked:g} could be found; choose an epsilon between 0.01 and 20")

@@ -1,0 +1,119 @@
+"""Exact discrete Laplace noise for integer statistics.
+
+    P[Z = z]  is proportional to  exp(-|z| / scale),   z integer, scale = t/s rational
+
+after Canonne, Kamath and Steinke (2020): every decision is a comparison of uniform integers, so the distribution is
+exact and no floating point touches a secret. A statistic of integer sensitivity D released with it costs exactly
+D / scale.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.errors import PrivacyError
+from dpsr.privacy.noise.source import NoiseSource
+
+_WORDS_PER_DRAW = 24
+_CHUNK = 1 << 14
+_LIMIT = 1 << 40
+"""Numerators and denominators stay below this, so that no product of the sampler overflows 63 bits."""
+
+
+def laplace_scale(sensitivity: int, epsilon: float) -> Fraction:
+    """A rational scale with small terms that is not below sensitivity / epsilon: rounding favours privacy."""
+    exact = Fraction(sensitivity) / Fraction(epsilon)
+    bits = max(0, 24 - int(exact).bit_length())
+    scale = Fraction(-((-exact.numerator << bits) // exact.denominator), 1 << bits)
+    if scale.numerator >= _LIMIT:
+        raise PrivacyError(
+            f"a sensitivity of {sensitivity} at epsilon = {epsilon:g} asks for noise too wide for the exact sampler. "
+            "Use a larger epsilon."
+        )
+    return scale
+
+
+def discrete_laplace(scale: Fraction, n: int, noise: NoiseSource) -> npt.NDArray[np.int64]:
+    """n independent draws."""
+    stream, read = noise.stream(), 0
+    result = np.empty(n, dtype=np.int64)
+    words = np.empty(0, dtype=np.uint64)
+    done = 0
+    while done < n:
+        want = min(_CHUNK, n - done)
+        words = np.concatenate([words, stream.words(_WORDS_PER_DRAW * want, read)])
+        read += _WORDS_PER_DRAW * want
+        made, used = _fill(result[done : done + want], words, scale.numerator, scale.denominator)
+        done, words = done + made, words[used:]
+    return result
+
+
+@numba.njit(cache=True)
+def _fill(out, words, t, s):  # type: ignore[no-untyped-def]
+    """Draw until `out` is full or the words run out; the draws made and the words they used.
+
+    A draw cut short is not thrown away but begun again with the same words and more: dropping it would favour short
+    draws, which are the small ones.
+    """
+    at = 0
+    for i in range(len(out)):
+        drawn, end, value = _draw(words, at, t, s)
+        if not drawn:
+            return i, at
+        out[i] = value
+        at = end
+    return len(out), at
+
+
+@numba.njit(cache=True)
+def _uniform(words, at, n):  # type: ignore[no-untyped-def]
+    """A uniform integer below n by rejection; -1 when the words have run out."""
+    limit = np.uint64(0xFFFFFFFFFFFFFFFF) - np.uint64(0xFFFFFFFFFFFFFFFF) % np.uint64(n)
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word < limit:
+            return np.int64(word % np.uint64(n)), at
+    return np.int64(-1), at
+
+
+@numba.njit(cache=True)
+def _bernoulli_exp(words, at, u, t):  # type: ignore[no-untyped-def]
+    """1 with probability exp(-u/t), 0 <= u <= t; -1 when the words have run out."""
+    k = 1
+    while True:
+        draw, at = _uniform(words, at, t * k)
+        if draw < 0:
+            return -1, at
+        if draw >= u:
+            return k & 1, at
+        k += 1
+
+
+@numba.njit(cache=True)
+def _draw(words, at, t, s):  # type: ignore[no-untyped-def]
+    while True:
+        u, at = _uniform(words, at, t)
+        if u < 0:
+            return False, at, 0
+        keep, at = _bernoulli_exp(words, at, u, t)
+        if keep < 0:
+            return False, at, 0
+        if keep == 0:
+            continue
+        v = 0
+        more, at = _bernoulli_exp(words, at, 1, 1)
+        while more == 1:
+            v += 1
+            more, at = _bernoulli_exp(words, at, 1, 1)
+        sign, at = _uniform(words, at, 2)
+        if more < 0 or sign < 0:
+            return False, at, 0
+        y = (u + t * v) // s
+        if sign == 1 and y == 0:
+            continue
+        return True, at, (-y if sign == 1 else y)

@@ -1,0 +1,69 @@
+"""Answers already given, kept in a working folder so that a killed run goes on where it stopped.
+
+Every question is asked once: its receipt and its noisy answer are written together, under a temporary name first,
+before anybody sees the answer. A run that resumes takes the answers it finds and draws only what was never answered.
+Noise that was drawn and lost with its process was seen by nobody. The key is not here: a resumed run has a fresh one.
+
+What is kept is private already, but for the folder around it (see `engine/disk.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.arrays import AnyInts
+from dpsr.certify import Part
+from dpsr.errors import PrivacyError
+
+
+class Journal:
+    """The answers of one run, in order; `claim` says which run it is, in public terms."""
+
+    def __init__(self, folder: Path, claim: dict[str, Any]) -> None:
+        self._folder, self._next = folder, 0
+        start = folder / "run.json"
+        if start.exists() and json.loads(start.read_text("utf-8")) != claim:
+            raise PrivacyError(
+                "the working folder belongs to another run: its ratings, how they are read, epsilon or --memory "
+                "differ. Nothing was drawn. Give an empty folder with --work, or the same command again."
+            )
+        _write(start, claim)
+
+    def answered(self, part: Part) -> npt.NDArray[np.int64] | None:
+        """The answer to the next question if it was given before; a different question there is refused."""
+        path = self._folder / f"answer-{self._next:03d}.json"
+        if not path.exists():
+            return None
+        record = json.loads(path.read_text("utf-8"))
+        if record["part"] != _plain(part):
+            raise PrivacyError(
+                "the working folder holds the answer to another question, so this version of dpsr cannot go on with "
+                "it. Nothing was drawn. Give an empty folder with --work."
+            )
+        self._next += 1
+        return np.array(record["values"], dtype=np.int64)
+
+    def keep(self, part: Part, values: AnyInts) -> None:
+        """Receipt and answer, together or not at all."""
+        _write(self._folder / f"answer-{self._next:03d}.json", {"part": _plain(part), "values": values.tolist()})
+        self._next += 1
+
+
+def _plain(part: Part) -> Any:
+    return json.loads(json.dumps(asdict(part)))
+
+
+def _write(path: Path, record: Any) -> None:
+    draft = path.with_suffix(".partial")
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(record, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)

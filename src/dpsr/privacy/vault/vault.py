@@ -1,0 +1,230 @@
+"""The vault: raw ratings behind a counter that hands out noisy answers and adds up what they cost.
+
+A pipeline that asks several questions about the same ratings holds a `Vault` and never a rating. Every answer comes
+with its price; a question that would exceed the budget is refused before any noise is drawn. What may be asked:
+
+    histogram    how many ratings have each (pooled) level                       one rating moves two counts by one
+    total        the sum of all ratings' distances from a centre                 the scale's width
+    window_sums  sums over items and over users of  weight x clip(r - centre)    at most  both weights x window width
+    symbols      one symbol per rating from one of several finite channels       at most the dearest channel
+    noisy_ratings one symbol per rating, all from one finite channel              that channel
+
+Centres, weights, windows and channels are functions of the public mask and of earlier answers. Integers only: values
+are rounded to a fixed grid before they are added, and the noise is discrete. Every question is one pass over blocks of
+users, wherever the ratings are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from dpsr.arrays import AnyInts, Floats
+from dpsr.certify import Certificate, Part
+from dpsr.certify.exact import float_up
+from dpsr.engine import Block, BlockResult, Table
+from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.errors import PrivacyError
+from dpsr.privacy.channels.additive import analytic_sigma, check_delta, check_epsilon
+from dpsr.privacy.channels.channel import BITS, Channel, Sampler
+from dpsr.privacy.noise.laplace import discrete_laplace, laplace_scale
+from dpsr.privacy.noise.source import NoiseSource
+from dpsr.privacy.vault.journal import Journal
+from dpsr.privacy.vault.privatise import SEEDED, as_table, channel_part, public_facts
+from dpsr.types import Census, Scale
+from dpsr.types.raw import RawRatings
+
+VALUE_GRID = 1 << 12
+"""A window of half the scale's width is this many steps of the value grid."""
+
+WEIGHT_GRID = 1 << 4
+"""Weights are multiples of one over this."""
+
+
+@dataclass(frozen=True)
+class NoisyStatistic:
+    """A noisy statistic and the variance of the noise in each of its numbers."""
+
+    values: Floats
+    noise_variance: float
+
+
+class Vault:
+    """Raw ratings and a budget. Ask; do not look."""
+
+    def __init__(
+        self,
+        ratings: RawRatings | RawTable,
+        epsilon: float,
+        *,
+        noise: NoiseSource,
+        delta: float | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        raw = RawTable.of(ratings) if isinstance(ratings, RawRatings) else ratings
+        self.scale: Scale = raw.scale
+        self.census: Census = raw.table.census
+        self.table: Table = raw.public
+        self.epsilon = check_epsilon(epsilon)
+        self.delta = None if delta is None else check_delta(delta)
+        self._raw = raw.table
+        self._noise = noise
+        self._journal = journal
+        self._parts: list[Part] = []
+
+    @property
+    def spent(self) -> Fraction:
+        return sum((Fraction(part.epsilon) for part in self._parts), Fraction(0))
+
+    @property
+    def left(self) -> float:
+        """What is left of the budget, rounded down."""
+        return -float_up(self.spent - Fraction(self.epsilon))
+
+    def histogram(self, bins: AnyInts, *, epsilon: float) -> NoisyStatistic:
+        """Noisy counts of `bins[level]`."""
+
+        def count(block: Block, counts: AnyInts) -> None:
+            counts += np.bincount(bins[block.columns[LEVEL]], minlength=len(counts))
+
+        counts = self._raw.run(count, [np.zeros(int(bins.max()) + 1, dtype=np.int64)], reads=[LEVEL]).sums[0]
+        return self._release("level histogram", counts, 2, epsilon, unit=1.0, details={"bins": bins.tolist()})
+
+    def total(self, centre: float, *, epsilon: float) -> NoisyStatistic:
+        """The noisy sum of value - centre over all ratings, in rating points."""
+        step = self.scale.width / 2 / VALUE_GRID
+        steps = np.rint((self.scale.values - centre) / step).astype(np.int64)
+
+        def add(block: Block, sums: AnyInts) -> None:
+            sums += steps[block.columns[LEVEL]].sum()
+
+        found = self._raw.run(add, [np.zeros(1, dtype=np.int64)], reads=[LEVEL]).sums[0]
+        return self._release("total", found, int(np.ptp(steps)), epsilon, unit=step, details={"centre": centre})
+
+    def window_sums(
+        self, centre: float, half_width: float, *, item_weight: float, epsilon: float
+    ) -> tuple[NoisyStatistic, NoisyStatistic]:
+        """Noisy sums of weight x clip(value - centre, -half_width, half_width), over each item and over each user.
+
+        `centre` and `half_width` are in rating points; a user's weight is one less the item's. Both families together
+        cost `epsilon` once.
+        """
+        step = self.scale.width / 2 / VALUE_GRID
+        limit = max(int(half_width / step), 1)
+        steps = np.clip(np.rint((self.scale.values - centre) / step), -limit, limit).astype(np.int64)
+        item, user = int(item_weight * WEIGHT_GRID), int((1 - item_weight) * WEIGHT_GRID)
+
+        def add(block: Block, items: AnyInts) -> BlockResult:
+            clipped = steps[block.columns[LEVEL]].astype(np.float64)  # float64 adds integers below 2**53 exactly
+            items += np.bincount(block.items, clipped, len(items)).astype(np.int64)
+            return BlockResult(rows=(np.bincount(block.rows, clipped, block.n_users).astype(np.int64),))
+
+        answer = self._raw.run(add, [np.zeros(self.census.n_items, dtype=np.int64)], reads=[LEVEL])
+        noisy = self._release(
+            "window sums",
+            np.concatenate([item * answer.sums[0], user * answer.rows[0]]),
+            sensitivity=2 * limit * (item + user),
+            epsilon=epsilon,
+            unit=step / WEIGHT_GRID,
+            details={"half_width": limit * step, "sums": [self.census.n_items, self.census.n_users]},
+        )
+        values = np.split(noisy.values, [self.census.n_items])
+        return NoisyStatistic(values[0], noisy.noise_variance), NoisyStatistic(values[1], noisy.noise_variance)
+
+    def symbols(self, channels: Mapping[int, Channel], *, choice: str, symbol: str) -> None:
+        """One symbol per rating: each passes once through the channel whose number the column `choice` holds.
+
+        They become the column `symbol` of the table.
+        """
+        part = Part(
+            name="ratings",
+            mechanism=next(iter(channels.values())).mechanism,
+            epsilon=max(channel.epsilon for channel in channels.values()),
+            bits=BITS,
+            tables=tuple(as_table(channel.weights) for channel in channels.values()),
+        )
+        k, most = self.scale.n_levels, max(channel.weights.shape[1] for channel in channels.values())
+        stacked, at = np.zeros((len(channels) * k, most), dtype=np.uint64), np.zeros(max(channels) + 1, dtype=np.int64)
+        for place, (number, channel) in enumerate(channels.items()):
+            at[number] = place * k
+            stacked[place * k : (place + 1) * k, : channel.weights.shape[1]] = channel.weights
+        self._draw(
+            part, Sampler(stacked), symbol, lambda block: at[block.columns[choice]] + block.columns[LEVEL], choice
+        )
+
+    def noisy_ratings(self, channel: Channel, *, symbol: str) -> None:
+        """One symbol per rating, all through one channel, as the column `symbol` of the table.
+
+        Under one key these are the symbols that `privatise` draws, and the receipt is the same.
+        """
+        part = channel_part(channel, channel.epsilon)
+        self._draw(part, Sampler(channel.weights), symbol, lambda block: block.columns[LEVEL])
+
+    def _draw(self, part: Part, sampler: Sampler, symbol: str, rows: Callable[[Block], AnyInts], *public: str) -> None:
+        """Charge, then draw a symbol for every rating from the sampler's row that `rows` says, at its own place."""
+        self._charge(part)
+        if self._journal and self._journal.answered(part) is None:
+            self._journal.keep(part, np.empty(0, dtype=np.int64))  # the symbols are kept block by block
+        stream = self._noise.stream()
+
+        def draw(block: Block) -> BlockResult:
+            return BlockResult({symbol: sampler.draw(rows(block), stream, block.start)})
+
+        self._raw.run(draw, reads=[*public, LEVEL], writes=[symbol], secret=True, keep=self._journal is not None)
+
+    def certificate(self, nominal: float | None = None) -> Certificate:
+        """The receipt for everything asked so far."""
+        reasons = () if self._noise.private else (SEEDED,)
+        return Certificate(
+            nominal=self.epsilon if nominal is None else nominal,
+            parts=tuple(self._parts),
+            public=public_facts(self.census, self.scale),
+            randomness=self._noise.kind,
+            private=not reasons,
+            reasons=reasons,
+            software=f"dpsr {version('dpsr')}",
+        )
+
+    def _release(
+        self, name: str, values: AnyInts, sensitivity: int, epsilon: float, *, unit: float, details: dict[str, Any]
+    ) -> NoisyStatistic:
+        """Charge, then add discrete Laplace noise: the price and the noise come from the same two numbers."""
+        scale = laplace_scale(sensitivity, epsilon)
+        part = Part(
+            name=name,
+            mechanism="discrete Laplace",
+            epsilon=float_up(Fraction(sensitivity) / scale),
+            sensitivity=sensitivity,
+            noise_scale=str(scale),
+            details=details,
+        )
+        self._charge(part)
+        noisy = self._journal.answered(part) if self._journal else None
+        if noisy is None:
+            noisy = values + discrete_laplace(scale, len(values), self._noise)
+            if self._journal:
+                self._journal.keep(part, noisy)
+        return NoisyStatistic(noisy.astype(np.float64) * unit, 2 * (float(scale) * unit) ** 2)
+
+    def _charge(self, part: Part) -> None:
+        if self.spent + Fraction(part.epsilon) > Fraction(self.epsilon):
+            raise PrivacyError(
+                f"{part.name} would cost {part.epsilon:.6g} and only {self.left:.6g} of {self.epsilon:g} is left. "
+                "Nothing was drawn. Ask for less."
+            )
+        self._parts.append(part)
+
+
+def gaussian_is_better(weights: Sequence[float], epsilon: float, delta: float) -> bool:
+    """Whether (epsilon, delta) Gaussian noise on sums would have less variance than pure epsilon Laplace noise.
+
+    One rating moves one sum of each group, by its weight: sensitivity sum(w) in L1 and sqrt(sum(w^2)) in L2. With the
+    smallest Gaussian deviation (Balle and Wang) the variances are 2 (L1 / epsilon)^2 and (L2 sigma(epsilon, delta))^2.
+    """
+    w = np.asarray(weights, dtype=np.float64)
+    return bool(analytic_sigma(epsilon, delta) ** 2 * (w @ w) < 2 * (w.sum() / epsilon) ** 2)

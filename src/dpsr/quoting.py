@@ -1,0 +1,56 @@
+"""How input is named and quoted in an error: where it stands, and never more of it than is safe to print.
+
+A field of a file is text by a stranger. It is cut to 60 characters and loses every character that is not printable
+(escape sequences could rewrite the terminal, direction marks could disguise the text).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MAX_SHOWN = 60
+_MAX_LISTED = 12
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a table came from: its name, and the place of its i-th rating (i from 0) in the words of the reader.
+
+    `place` is called only when there is something to report, so it may be slow.
+    """
+
+    name: str
+    place: Callable[[int], str]
+
+    def at(self, row: int) -> str:
+        """The beginning of a message about one rating."""
+        return f"{self.name}, {self.place(row)}"
+
+
+def position(row: int) -> str:
+    """The place of a rating in arrays and frames, which count from 0."""
+    return f"position {row}"
+
+
+def file_name(path: Path) -> str:
+    """The name without its folder: messages are pasted into tickets, folders tell who works on what."""
+    return printable(path.name or str(path), 120)
+
+
+def quoted(field: object) -> str:
+    """A field in quotes, safe to print."""
+    return f"'{printable(str(field), MAX_SHOWN - 2)}'"
+
+
+def quoted_list(names: Sequence[str]) -> str:
+    """Column names in quotes, the first dozen of them."""
+    rest = len(names) - _MAX_LISTED
+    return ", ".join(quoted(name) for name in names[:_MAX_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def printable(text: str, limit: int) -> str:
+    """At most `limit` characters, each of them printable."""
+    cut = text if len(text) <= limit else text[: limit - 1] + "…"
+    return "".join(character if character.isprintable() else "�" for character in cut)

@@ -1,0 +1,1 @@
+"""The release folder: how it appears whole, and what it holds."""

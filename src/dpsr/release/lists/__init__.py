@@ -1,0 +1,1 @@
+"""Predictions and lists: for one user, for somebody new, for everybody."""

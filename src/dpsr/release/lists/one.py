@@ -1,0 +1,99 @@
+"""One list as a table: user, rank, item, score, the columns that lists of everybody have.
+
+For an id that is not in the release it says what was perhaps meant.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpsr.errors import ParameterError
+from dpsr.release.lists.ranking import Recommendations
+from dpsr.release.release import Release
+from dpsr.types import Mask
+
+
+def list_of_user(release: Release, user: str | int, n: int = 10) -> pa.Table:
+    """The list of a user the release knows; an unknown one is an error with suggestions."""
+    require_user(release.mask, user)
+    code = release.ids.user_code(user)
+    return _table(release.mask.user_ids[code].as_py(), release.recommend(user, n))
+
+
+def list_of_guest(release: Release, rated: list[str], n: int = 10) -> pa.Table:
+    """The list of somebody new, from their own ratings `ITEM=RATING`; nothing is stored."""
+    pairs = [_parsed(text) for text in rated]
+    items, values = [item for item, _ in pairs], [value for _, value in pairs]
+    if not (release.mask.item_codes(items) >= 0).any():
+        raise ParameterError(
+            f"none of the {len(pairs)} rated items is in this release, so there is nothing to learn from. "
+            "Check the ids against the item column of items.parquet."
+        )
+    return _table(None, release.fold_in(items, values, n))
+
+
+def _parsed(text: str) -> tuple[str, float]:
+    """The last equals sign separates: ids may contain one, ratings may not."""
+    item, equals, value = text.rpartition("=")
+    try:
+        if not equals or not item:
+            raise ValueError
+        return item, float(value)
+    except ValueError as error:
+        raise ParameterError(f"a rating of somebody new is written ITEM=RATING, found {text[:60]!r}.") from error
+
+
+def _table(user: str | int | None, found: Recommendations) -> pa.Table:
+    count = len(found.items)
+    return pa.table(
+        {
+            "user": [user] * count,
+            "rank": pa.array(np.arange(1, count + 1), type=pa.int32()),
+            "item": found.items,
+            "score": found.scores,
+        }
+    )
+
+
+_LOOKED_AT = 20_000
+"""Ids compared letter by letter; in larger releases, those that begin alike."""
+
+_SHOWN = 40
+
+
+def require_user(mask: Mask, user: str | int) -> None:
+    """Refuse a user the release does not know, with the nearest ids or the range of them."""
+    if mask.user_codes([user])[0] >= 0:
+        return
+    spelt = _printable(str(user))
+    raise ParameterError(
+        f"the user '{spelt}' is not in this release. {_hint(str(user), mask.user_ids)} For somebody new, give their "
+        "own ratings with --rated ITEM=RATING (in Python: fold_in)."
+    )
+
+
+def _hint(wanted: str, vocabulary: pa.Array) -> str:
+    if not pa.types.is_string(vocabulary.type):
+        ends = pc.min_max(vocabulary).as_py()
+        return f"Its {len(vocabulary):,} users have whole numbers from {ends['min']} to {ends['max']} as ids."
+    close = get_close_matches(wanted, _plausible(wanted, vocabulary), n=3, cutoff=0.6)
+    if close:
+        return f"Did you mean {' or '.join(repr(_printable(one)) for one in close)}?"
+    first = ", ".join(repr(_printable(one)) for one in vocabulary[:3].to_pylist())
+    return f"Its {len(vocabulary):,} users are called {first} and so on."
+
+
+def _plausible(wanted: str, vocabulary: pa.Array) -> list[str]:
+    if len(vocabulary) > _LOOKED_AT:
+        vocabulary = vocabulary.filter(pc.starts_with(vocabulary, wanted[:2], ignore_case=True))
+    return list(vocabulary[:_LOOKED_AT].to_pylist())
+
+
+def _printable(text: str) -> str:
+    """Ids are data from strangers: what could steer a terminal is left out."""
+    cut = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return "".join(character for character in cut if character.isprintable())

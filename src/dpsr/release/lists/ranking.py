@@ -1,0 +1,67 @@
+"""The score a list is ordered by, to the last bit the same however it is computed, and the list somebody can read.
+
+    predicted_uj = A_u . B_j                                    summed in the order of the factors
+    score_uj     = predicted_uj                                 without an affinity
+                 = max(R_u . S_j, 1e-6) Phi((predicted_uj - overall) / sigma)     with one: see `Model.liked`
+
+A matrix product gives sums whose last bits depend on the library, its threads and where a row stands in the matrix,
+and a last bit decides between two equal items. Here every pair is one fixed sequence of multiplications and additions,
+element by element, so that one user alone and everybody at once get the same list, and items with equal factors tie.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dpsr.arrays import Floats, Ints
+from dpsr.errors import ParameterError
+from dpsr.types import Model
+
+
+class PairScores(NamedTuple):
+    """What pairs are ordered by, and the unclipped ratings predicted for them."""
+
+    scores: Floats
+    predicted: Floats
+
+
+def score_pairs(model: Model, users: Ints, items: Ints) -> PairScores:
+    """Scores of known users and items, one per pair; the two arrays broadcast."""
+    predicted = ordered_dots(model.user_factors, users, model.item_factors, items)
+    if model.affinity is None:
+        return PairScores(predicted, predicted)
+    meets = ordered_dots(model.affinity.users, users, model.affinity.items, items)
+    return PairScores(model.weigh(predicted, meets), predicted)
+
+
+def ordered_dots(left: Floats, rows: Ints, right: Floats, columns: Ints) -> Floats:
+    """left[rows] . right[columns], one factor after the other."""
+    total = np.zeros(np.broadcast_shapes(rows.shape, columns.shape))
+    for factor in range(left.shape[1]):
+        total += left[rows, factor] * right[columns, factor]
+    return total
+
+
+class Recommendations(NamedTuple):
+    """Items for one person, best first, with their predicted ratings.
+
+    The order may weigh how likely the person is to meet an item at all; the scores are ratings on the scale.
+    """
+
+    items: list[Any]
+    scores: Floats
+
+
+def best_items(model: Model, scores: Floats, predicted: Floats, rated: npt.ArrayLike, n: int) -> Recommendations:
+    """The `n` unrated items of highest score; equal scores keep the order of the items."""
+    if n < 1:
+        raise ParameterError(f"n must be at least 1, found {n}. Ask for the number of items you want to show.")
+    allowed = np.ones(len(scores), dtype=bool)
+    allowed[np.asarray(rated, dtype=np.int64)] = False
+    open_items = np.flatnonzero(allowed)
+    order = open_items[np.argsort(-scores[open_items], kind="stable")[:n]]
+    return Recommendations(model.mask.item_ids.take(pa.array(order)).to_pylist(), model.scale.clip(predicted[order]))

@@ -1,0 +1,317 @@
+"""The card: one self-contained HTML page about a release, made from the release and public facts alone.
+
+Same release, same bytes: no clock, no randomness. Nothing on the page can reach the network. Its policy is
+
+    default-src 'none';  script and style by their SHA-256;  images from data: only
+
+and the script is one fixed file: text by strangers reaches the page through the template's escaping as text or
+attributes, never as code.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from math import ceil, isinf
+from typing import Any, NamedTuple
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from dpsr.certify import Certificate, Part, odds
+from dpsr.errors import ReleaseError
+from dpsr.release.release import Contents
+from dpsr.report.facts import Bin, Glance, Name, display_name, doubling_bins, glance, sample_users, samples
+from dpsr.report.plots import (
+    BASE,
+    HEIGHT,
+    MARGIN,
+    Expectation,
+    bar_plot,
+    doubling_labels,
+    frontier_plot,
+    scale_labels,
+    this_release,
+)
+from dpsr.types import Census
+
+FILE = "budget.json"
+"""The page of a release folder that keeps a `Budget`, so that a card drawn again says the same."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """One data set's budget after this release: `budget` in all, `spent` by every release together, `left`."""
+
+    dataset: str
+    budget: float
+    spent: float
+    left: float
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Budget:
+        try:
+            record = json.loads(text)
+            return cls(str(record["dataset"]), *(float(record[name]) for name in ("budget", "spent", "left")))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ReleaseError(
+                f"{FILE} must hold a data set's name, its budget, what is spent and what is left, and this one does "
+                f"not ({type(error).__name__}). Take the folder as `dpsr release` wrote it."
+            ) from error
+
+
+_BOUGHT = {
+    "level histogram": ("Histogram", "how the scale is used: a noisy count of every level"),
+    "window sums": ("Window sums", "noisy sums of each item's and each user's ratings, cut to a window"),
+    "ratings": ("Ratings", "every rating once through a randomising table"),
+}
+_ABSENT = "nothing: at this epsilon the sums alone tell more"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One row of the table: `share` of the whole price between 0 and 1, `start` where its piece of the bar begins."""
+
+    name: str
+    bought: str
+    noise: str
+    epsilon: str
+    share: float
+    start: float
+
+
+def costs(certificate: Certificate, method: str) -> list[Cost]:
+    """One row per part, in the order asked; the default pipeline names the question it did not ask, too."""
+    rows, start = [], 0.0
+    for part in certificate.parts:
+        share = _share(part.epsilon, certificate)
+        name, bought = _BOUGHT.get(part.name, (part.name, part.mechanism))
+        rows.append(Cost(name, bought, _noise(part), odds.epsilon_text(part.epsilon), share, start))
+        start += share
+    if method == "default" and all(part.name != "ratings" for part in certificate.parts):
+        rows.append(Cost(_BOUGHT["ratings"][0], _ABSENT, "", "0", 0.0, start))
+    return rows
+
+
+def _share(epsilon: float, certificate: Certificate) -> float:
+    if isinf(epsilon) or len(certificate.parts) == 1:
+        return 1.0
+    return 0.0 if isinf(certificate.epsilon) else epsilon / certificate.epsilon
+
+
+def _noise(part: Part) -> str:
+    """The noise in words: what it takes to recompute the price is in the certificate."""
+    if part.tables:
+        n, rows, columns = len(part.tables), len(part.tables[0]), max(len(table[0]) for table in part.tables)
+        tables = "one table" if n == 1 else f"{n} tables"
+        return f"{part.mechanism}: {tables} of {rows} × {columns} integers"
+    if part.sensitivity is not None:
+        return f"{part.mechanism}, sensitivity {part.sensitivity:,}, scale {part.noise_scale}"
+    return part.mechanism
+
+
+class Limit(NamedTuple):
+    """One limit: how bad it can get, its name, and one sentence."""
+
+    severity: str
+    name: str
+    words: str
+
+
+LIMITS = (
+    Limit(
+        "high",
+        "Who rated what is public",
+        "That a person rated an item, when, and how often is not hidden. If that alone is a secret, do not publish.",
+    ),
+    Limit(
+        "high",
+        "Releases add up",
+        "Every further release of the same ratings adds its epsilon. Keep a ledger, and release once.",
+    ),
+    Limit(
+        "medium",
+        "A person is weaker than a rating",
+        "Someone with k ratings is protected at k times epsilon as a whole; for heavy users that is no protection.",
+    ),
+    Limit(
+        "medium",
+        "Taste can be inferred",
+        "What other ratings say about a person can still be concluded; epsilon bounds what their own value adds.",
+    ),
+    Limit(
+        "medium",
+        "Accuracy is a forecast",
+        "Expected accuracy assumes typical shares of variance and was not measured on these ratings.",
+    ),
+    Limit(
+        "low",
+        "Released ratings are estimates",
+        "They lie closer together than the ratings people gave, and a single one may be far off.",
+    ),
+    Limit(
+        "low",
+        "Timing is not protected",
+        "How long the release took was not hidden from somebody who watched the machine.",
+    ),
+)
+
+
+def card(contents: Contents, *, forecasts: Sequence[Expectation], budget: Budget | None = None) -> str:
+    """The page. `forecasts` are empty where none fits the method; `budget` is what a ledger said, if one was used."""
+    style, script = _source("card.css"), _source("card.js")
+    chosen = sample_users(contents.table.census)
+    seen = glance(contents, list(chosen))
+    return (
+        _environment()
+        .get_template("card.html.jinja")
+        .render(
+            style=Markup(style),
+            script=Markup(script),
+            policy=_policy(style, script),
+            **_promise(contents),
+            **_data(contents, seen),
+            **_accuracy(contents, forecasts),
+            budget=budget and _budget(budget),
+            costs=costs(contents.certificate, contents.method),
+            samples=samples(contents, chosen, seen.rated),
+            limits=LIMITS,
+            settings={name: value for name, value in contents.settings.items() if value is not None},
+        )
+    )
+
+
+def _promise(contents: Contents) -> dict[str, Any]:
+    certificate = contents.certificate
+    epsilon = certificate.epsilon
+    bounds = {p: (odds.belief_at_least(p, epsilon), odds.belief_at_most(p, epsilon)) for p in odds.PRIORS}
+    return {
+        "certificate": certificate,
+        "private": certificate.private,
+        "method": contents.method,
+        "bounded": not isinf(epsilon),
+        "epsilon": odds.epsilon_text(epsilon),
+        "asked": None if certificate.nominal is None else odds.epsilon_text(float(certificate.nominal)),
+        "exact_epsilon": repr(epsilon),
+        "factor": odds.factor_text(epsilon),
+        "half": [odds.percent_down(bounds[0.5][0]), odds.percent_up(bounds[0.5][1])],
+        "half_bounds": bounds[0.5],
+        "right": ceil(100 * bounds[0.5][1]),
+        "guesses": [
+            (f"{100 * p:.0f} %", odds.percent_down(low), odds.percent_up(high)) for p, (low, high) in bounds.items()
+        ],
+        "people": _people(certificate, contents.table.census),
+        "until": odds.ratings_until(0.95, epsilon),
+    }
+
+
+def _people(certificate: Certificate, census: Census) -> list[odds.PersonOdds]:
+    """One rating, the median user and the heaviest one; users without ratings have nothing to protect."""
+    counts = np.sort(census.user_counts[census.user_counts > 0])
+    rows = [("One rating", 1)]
+    if len(counts):
+        rows += [("The median user", int(counts[len(counts) // 2])), ("The heaviest user", int(counts[-1]))]
+    return [odds.odds_of_person(certificate, who, k) for who, k in rows]
+
+
+def _data(contents: Contents, seen: Glance) -> dict[str, Any]:
+    census, scale = contents.table.census, contents.model.scale
+    reads = [f"{b.low:g} to {b.high:g}: {b.count:,} released ratings" for b in seen.bins]
+    return {
+        "census": census,
+        "scale": scale,
+        "density": f"{100 * census.n_ratings / (census.n_users * census.n_items):.3g} %",
+        "per_user": _shape_plot(census.user_counts, "users"),
+        "per_item": _shape_plot(census.item_counts, "items"),
+        "spread": bar_plot(seen.bins, reads, scale_labels(seen.bins, scale.n_levels)),
+        "rating_mean": f"{seen.mean:.2f}",
+        "rating_deviation": f"{seen.deviation:.2f}",
+        "rows": [_row(census, *row) for row in seen.rows],
+        "MARGIN": MARGIN,
+        "BASE": BASE,
+        "HEIGHT": HEIGHT,
+    }
+
+
+def _row(census: Census, user: int, item: int, rating: float) -> tuple[Name, Name, str]:
+    return display_name(census.user_ids[user].as_py()), display_name(census.item_ids[item].as_py()), f"{rating:.3f}"
+
+
+def _shape_plot(counts: Any, things: str) -> dict[str, Any]:
+    bins = doubling_bins(counts)
+    reads = [f"{_range(b)}: {b.count:,} {things}" for b in bins]
+    return {
+        "plot": bar_plot(bins, reads, doubling_labels(bins)),
+        "median": f"{float(np.median(counts)):g}",
+        "most": f"{int(counts.max()):,}",
+    }
+
+
+def _range(b: Bin) -> str:
+    if b.high <= 1:
+        return "no rating" if b.high == 0 else "1 rating"
+    return f"{b.low:,} to {b.high:,} ratings"
+
+
+def _accuracy(contents: Contents, forecasts: Sequence[Expectation]) -> dict[str, Any]:
+    if not forecasts:
+        return {"frontier": None, "here": None, "forecasts": []}
+    here = this_release(forecasts, contents.certificate)
+    rows = [
+        (odds.epsilon_text(f.epsilon), f"{100 * f.share:.1f} %", *(f"{x:.3f}" for x in f[1:]), f is here)
+        for f in forecasts
+    ]
+    return {
+        "frontier": frontier_plot(forecasts, here),
+        "here": here and f"{100 * here.share:.1f} %",
+        "without_noise": f"{100 * forecasts[0].without_noise:.1f} %",
+        "forecasts": rows,
+    }
+
+
+def _budget(budget: Budget) -> dict[str, Any]:
+    used = min(max(budget.spent / budget.budget, 0.0), 1.0) if budget.budget > 0 else 1.0
+    return {
+        "dataset": display_name(budget.dataset),
+        "total": f"{budget.budget:g}",
+        "spent": odds.epsilon_text(budget.spent),
+        "left": odds.left_text(budget.left),
+        "used": 100 * used,
+    }
+
+
+def _policy(style: str, script: str) -> str:
+    return (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(source: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+
+
+def _source(name: str) -> str:
+    """A file of the package as it is, newline first: what lies between the tags is what the policy hashes."""
+    loader = _environment().loader
+    assert loader is not None
+    return "\n" + loader.get_source(_environment(), name)[0]
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("dpsr.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,171 @@
+"""The public design: what who rated what says about users and items, at no cost.
+
+**Embeddings.** With M the 0/1 mask, n_u and c_j its row and column sums and n, c their averages over those that have
+any, the degree-normalised mask is
+
+    N = (D_u + n)^-1/2  M  (D_j + c)^-1/2.
+
+Adding the average degree is the regularisation of spectral clustering (Amini, Chen, Bickel and Levina 2013): without
+it, a few people who rated nothing but each other's items have a singular value of one of their own, and on sparse sets
+such islands are all that the leading vectors show. The first pair of N is popularity times activity and is left out;
+the next d singular pairs (U, S, V) are the embeddings. U_u / sqrt(n_u + n) is an average over u's items, shrunk where
+it rests on few; so V_j likewise. All pairs together, undone from the normalisation, say who is likely to meet what
+(`Affinity`): M_uj is nearly sqrt((n_u + n) (c_j + c)) (U S V')_uj.
+
+**Features.** The constant, counts and embeddings. Every column but the constant is centred and scaled to unit mean
+square *over ratings* and winsorised at three, so that one coefficient means the same everywhere and nobody is an
+outlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.arrays import Floats, Ints
+from dpsr.engine import MemoryTable, Table
+from dpsr.engine.incidence import Incidence
+from dpsr.linalg.lanczos import Gram, leading_right
+from dpsr.types import Affinity, Census, Mask
+
+_TOLERANCE, _PRODUCTS = 1e-2, 12
+"""Features need directions, not digits; where twelve products leave them open, the mask has none to show."""
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """User and item embeddings, row by row, and the affinity they imply."""
+
+    users: Floats
+    items: Floats
+    affinity: Affinity
+
+
+def degree_scales(counts: npt.NDArray[np.int64]) -> Floats:
+    """1 / sqrt(count + average count)."""
+    return 1 / np.sqrt(counts + max(counts.sum(), 1) / max(np.count_nonzero(counts), 1))
+
+
+def mask_embeddings(table: Table, rank: int, scales: Callable[[Ints], Floats] = degree_scales) -> Embeddings:
+    """Embeddings with at most `rank` columns; none where the mask is too small to have any."""
+    census, mask = table.census, Incidence(table)
+    rank = max(0, min(rank, min(census.shape) - 2))
+    left, right = scales(census.user_counts), scales(census.item_counts)
+    s, V = _leading_items(partial(mask.gram, left, right), census.item_counts > 0, rank + 1)
+    _, met = mask.both(np.empty((census.n_users, 0)), right[:, None] * V)
+    US = left[:, None] * met
+    U = US / np.where(s > 1e-7 * s[0], s, np.inf)
+    affinity = Affinity(users=US / left[:, None], items=V / right[:, None])
+    return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], affinity)
+
+
+def _leading_items(gram: Gram, rated: npt.NDArray[np.bool_], rank: int) -> tuple[Floats, Floats]:
+    """Singular values and item vectors; an item nobody rated has no part in them and is left out of the work."""
+
+    def among_rated(X: Floats) -> Floats:
+        return gram(_everywhere(rated, X))[rated]
+
+    s, V = leading_right(among_rated, int(rated.sum()), rank, tol=_TOLERANCE, products=_PRODUCTS)
+    return s, _everywhere(rated, V)
+
+
+def _everywhere(rated: npt.NDArray[np.bool_], X: Floats) -> Floats:
+    full = np.zeros((len(rated), X.shape[1]))
+    full[rated] = X
+    return full
+
+
+_WINSOR = 3.0
+
+
+def public_features(table: Table, embeddings: Embeddings) -> tuple[Floats, Floats]:
+    """x_u = [1, counts, embedding] for users and z_j alike for items."""
+    n_u, c_j = table.census.user_counts.astype(np.float64), table.census.item_counts.astype(np.float64)
+    active, popular = Incidence(table).both(np.log1p(n_u), np.log1p(c_j))
+    x = _side(n_u, popular / np.maximum(n_u, 1), embeddings.users)
+    z = _side(c_j, active / np.maximum(c_j, 1), embeddings.items)
+    return x, z
+
+
+def standardise(columns: Floats, weight: Floats) -> Floats:
+    """Columns centred and scaled to unit weighted mean square, winsorised; constant columns become zero."""
+    total = max(weight.sum(), 1.0)
+    for _ in range(2):  # once more after the outliers are cut
+        columns = columns - weight @ columns / total
+        size = np.sqrt(weight @ columns**2 / total)
+        columns = np.clip(columns / np.where(size > 1e-9, size, np.inf), -_WINSOR, _WINSOR)
+    return columns
+
+
+def _side(counts: Floats, partners: Floats, embedding: Floats) -> Floats:
+    """[1, log count, its square, the partners' mean log count, embedding].
+
+    A row without ratings takes the mean features of those with fewest, the nearest thing known about it.
+    """
+    log_count = standardise(np.log1p(counts)[:, None], counts)[:, 0]
+    plain = standardise(np.column_stack([log_count, np.clip(log_count**2, 0, 6), partners]), counts)
+    features = np.column_stack([np.ones(len(counts)), plain, standardise(embedding, counts)])
+    cold = counts == 0
+    if cold.any() and not cold.all():
+        features[cold] = features[counts == counts[~cold].min()].mean(axis=0)
+    return features
+
+
+RANK = 8
+"""Columns of the mask embeddings. More cost time with the square and gained nothing on any set tried."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Everything that is computed from the mask alone.
+
+    `x` (users) and `z` (items) have the constant first and the mask embedding in their last `embedding` columns.
+    """
+
+    table: Table
+    x: Floats
+    z: Floats
+    embedding: int
+    affinity: Affinity
+
+    @classmethod
+    def of(cls, table: Table | Mask, *, rank: int = RANK, scales: Callable[[Ints], Floats] = degree_scales) -> Design:
+        """Features of a table's mask; other `scales` of degrees are for ablations."""
+        table = MemoryTable(table) if isinstance(table, Mask) else table
+        embeddings = mask_embeddings(table, rank, scales)
+        x, z = public_features(table, embeddings)
+        return cls(table, x, z, embeddings.items.shape[1], embeddings.affinity)
+
+    @property
+    def census(self) -> Census:
+        return self.table.census
+
+    @cached_property
+    def user_counts(self) -> Floats:
+        return self.census.user_counts.astype(np.float64)
+
+    @cached_property
+    def item_counts(self) -> Floats:
+        return self.census.item_counts.astype(np.float64)
+
+    @cached_property
+    def incidence(self) -> Incidence:
+        """The 0/1 mask as a linear map."""
+        return Incidence(self.table)
+
+    @cached_property
+    def weight_groups(self) -> npt.NDArray[np.int64]:
+        """Entries of W in z' W x that share a ridge.
+
+        0 the constant; 1 and 2 an item's counts and embedding; 3 and 4 a user's; 5 products of both.
+        """
+        q, d = self.z.shape[1], self.x.shape[1]
+        groups = np.full((q, d), 5)
+        groups[0, 0] = 0
+        groups[1 : q - self.embedding, 0], groups[q - self.embedding :, 0] = 1, 2
+        groups[0, 1 : d - self.embedding], groups[0, d - self.embedding :] = 3, 4
+        return groups

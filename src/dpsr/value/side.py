@@ -1,0 +1,216 @@
+r"""One side of the hierarchical Gaussian model: the posteriors of its rows, and their prior.
+
+Row i (an item, or a user) has coefficients  b_i ~ N(E V' f_i, L),  f_i its public features, V shared, E the embedding
+into the first coordinates. It sees
+
+    its ratings      t_e = x_e . b_i + N(0, 1/w_e)         A_i = sum w x x',   h_i = sum w t x
+    one observation      s_i = b_i[0] + N(0, k_i)              A_i[0,0] += 1/k,    h_i[0] += s/k
+
+and with C_i = (L^-1 + A_i)^-1 everything is closed form:
+
+    V by generalised least squares with b_i integrated out, M_i = L^-1 - L^-1 C_i L^-1:
+        sum_i (f_i f_i' x M_i) vec(V) = sum_i f_i x L^-1 C_i h_i            (ridge by evidence)
+    b_i = C_i (h_i + L^-1 E V' f_i)
+    L by the minorise-maximise step of Zhou et al. (2019), which does not lower the evidence:
+        L <- N^-1/2 (N^1/2 S N^1/2)^1/2 N^-1/2,    N = sum_i M_i,   S = sum_i dev_i dev_i'
+
+What the rows say about V and L are sums over rows (`Evidence`), so a side may be updated a block at a time.
+
+Known gap: the step for L is over-relaxed for speed, so that its monotonicity is observed and not proved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.arrays import Floats, Singles
+from dpsr.linalg.compiled import threads_for
+from dpsr.value.kernels import packed_size, spd_inverse, unpack
+
+_COEFFICIENTS = 3.0
+"""Pseudo-coefficients behind the prior ridge of a group."""
+
+_ROWS = 10.0
+"""Pseudo-rows, beside one per dimension, behind the prior covariance: they decide on a thousand ratings and are
+forgotten at a hundred thousand."""
+
+_BLOCK = 2048
+"""Rows solved at a time; bounds memory."""
+
+
+@dataclass(eq=False)
+class Prior:
+    """Features, V and the ridge of its groups, and the covariance L; `learn` moves the last three."""
+
+    features: Floats
+    groups: npt.NDArray[np.int64]
+    ridge: Floats
+    default_ridge: Floats
+    covariance: Floats
+    start: Floats
+    weights: Floats
+
+    @classmethod
+    def of(
+        cls, features: Floats, groups: npt.NDArray[np.int64], ridge: Floats, default_ridge: Floats, covariance: Floats
+    ) -> Prior:
+        """A prior before any evidence."""
+        zeros = np.zeros(groups.shape)
+        return cls(features, groups, ridge.copy(), default_ridge, covariance, covariance.copy(), zeros)
+
+    @property
+    def dimensions(self) -> int:
+        return len(self.covariance)
+
+    @property
+    def precision(self) -> Floats:
+        return np.asarray(np.linalg.inv(self.covariance), dtype=np.float64)
+
+    def start_effect_at(self, variance: float) -> None:
+        """Believe in this variance of the effect, the first coordinate, before rows are looked at."""
+        self.covariance[0, 0] = self.start[0, 0] = variance
+
+    def learn_weights(self, evidence: Evidence, rounds: int = 4) -> None:
+        """V: ridge with one precision a group by MacKay's fixed point on the evidence; group 0 keeps its prior."""
+        (q, dx), groups = self.groups.shape, self.groups.ravel()
+        gram = evidence.gram.reshape(q, q, dx, dx).transpose(0, 2, 1, 3).reshape(q * dx, q * dx)
+        for _ in range(rounds):
+            covariance = np.linalg.inv(gram + np.diag(self.ridge[groups]))
+            theta = covariance @ evidence.right.ravel()
+            known = 1 - self.ridge[groups] * np.diag(covariance)
+            for g in range(1, len(self.ridge)):
+                member = groups == g
+                if member.any():
+                    size = theta[member] @ theta[member] + _COEFFICIENTS / self.default_ridge[g]
+                    self.ridge[g] = (known[member].sum() + _COEFFICIENTS) / size
+        self.weights = theta.reshape(q, dx)
+
+    def learn_covariance(self, evidence: Evidence) -> None:
+        """L: the minorise-maximise step, over-relaxed: twice the geodesic step, eigenvalues within a factor of four."""
+        d, rows = self.dimensions, float(evidence.rows[0])
+        inverse = self.precision
+        information = rows * inverse - inverse @ evidence.total @ inverse
+        pseudo = _ROWS + d
+        root = np.linalg.cholesky(self.covariance)
+        back = np.linalg.inv(root)
+        N = root.T @ information @ root + pseudo * np.eye(d)  # in coordinates where the covariance is the identity
+        S = back @ (evidence.scatter + pseudo * self.start) @ back.T
+        e, u = np.linalg.eigh(_geometric((N + N.T) / 2, (S + S.T) / 2))
+        new = root @ ((u * np.clip(e, 0.5, 2.0) ** 2) @ u.T) @ root.T
+        self.covariance = (new + new.T) / 2 + 1e-7 * np.eye(d)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What rows say about their prior: sums over rows, added to in place.
+
+    `gram` and `right` are the normal equations of V, `total` the sum of C_i, `scatter` that of dev_i dev_i', over
+    `rows` rows with ratings.
+    """
+
+    gram: Floats
+    right: Floats
+    total: Floats
+    scatter: Floats
+    rows: Floats
+
+    @classmethod
+    def none(cls, prior: Prior) -> Evidence:
+        """Sums of nothing."""
+        (q, dx), d = prior.groups.shape, prior.dimensions
+        return cls(np.zeros((q * q, dx * dx)), np.zeros((q, dx)), np.zeros((d, d)), np.zeros((d, d)), np.zeros(1))
+
+    @property
+    def sums(self) -> tuple[Floats, ...]:
+        return self.gram, self.right, self.total, self.scatter, self.rows
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Normal equations of some rows: packed A, h, the observation in them, features, and which rows have ratings."""
+
+    a: Floats
+    h: Floats
+    observed_effect: Floats
+    observed_variance: Floats
+    features: Floats
+    active: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Means, marginal variances, and the covariance of the last k coordinates (packed), row by row."""
+
+    mean: Floats
+    variance: Singles
+    factor_covariance: Singles
+
+    @classmethod
+    def empty(cls, n: int, d: int, k: int) -> Posterior:
+        """Room for n rows."""
+        return cls(np.empty((n, d)), np.empty((n, d), np.float32), np.empty((n, packed_size(k)), np.float32))
+
+
+def add_evidence_about_weights(rows: Rows, prior: Prior, evidence: Evidence) -> None:
+    """What the rows say about V."""
+    inverse, dx = prior.precision, prior.groups.shape[1]
+    for piece in _pieces(len(rows.h)):
+        C, h = _solve(rows, piece, inverse)
+        _about_weights(C, h, rows.features[piece], inverse, dx, evidence)
+
+
+def posterior(rows: Rows, prior: Prior, k: int, evidence: Evidence, *, about_weights: bool) -> Posterior:
+    """The posterior of all rows at the present prior; what they say about L, and perhaps V, is added to `evidence`."""
+    inverse, dx = prior.precision, prior.groups.shape[1]
+    result, last = Posterior.empty(len(rows.h), prior.dimensions, k), prior.dimensions - k
+    corner = last + np.array(np.tril_indices(k))
+    for piece in _pieces(len(rows.h)):
+        C, h = _solve(rows, piece, inverse)
+        expected = rows.features[piece] @ prior.weights
+        mean = np.einsum("iab,ib->ia", C, h + expected @ inverse[:dx])
+        result.mean[piece] = mean
+        result.variance[piece] = np.einsum("iaa->ia", C)
+        result.factor_covariance[piece] = C[:, corner[0], corner[1]]
+        if about_weights:
+            _about_weights(C, h, rows.features[piece], inverse, dx, evidence)
+        active = rows.active[piece]
+        mean[:, :dx] -= expected
+        evidence.total[:] += C[active].sum(axis=0)
+        evidence.scatter[:] += mean[active].T @ mean[active]
+        evidence.rows[:] += active.sum()
+    return result
+
+
+def _pieces(n: int) -> list[slice]:
+    return [slice(at, min(at + _BLOCK, n)) for at in range(0, n, _BLOCK)]
+
+
+def _solve(rows: Rows, piece: slice, inverse: Floats) -> tuple[Floats, Floats]:
+    """C_i and h_i of a piece of rows, observations included."""
+    precision = 1 / rows.observed_variance[piece]
+    h = rows.h[piece].copy()
+    h[:, 0] += rows.observed_effect[piece] * precision
+    C = np.empty((len(h), len(inverse), len(inverse)))
+    with threads_for(len(h) * len(inverse) ** 3):
+        unpack(rows.a[piece], inverse, precision, C)
+        spd_inverse(C)
+    return C, h
+
+
+def _about_weights(C: Floats, h: Floats, f: Floats, inverse: Floats, dx: int, evidence: Evidence) -> None:
+    M = inverse[:dx, :dx] - inverse[:dx] @ C @ inverse[:, :dx]
+    evidence.gram[:] += (f[:, :, None] * f[:, None, :]).reshape(len(f), -1).T @ M.reshape(len(f), -1)
+    evidence.right[:] += f.T @ (np.einsum("iab,ib->ia", C, h) @ inverse[:, :dx])
+
+
+def _geometric(N: Floats, S: Floats) -> Floats:
+    """The positive matrix L with L N L = S."""
+    e, u = np.linalg.eigh(N)
+    e = np.maximum(e, 1e-10 * max(float(e.max()), 1e-12))
+    half, back = (u * np.sqrt(e)) @ u.T, (u / np.sqrt(e)) @ u.T
+    e, u = np.linalg.eigh(half @ S @ half)
+    middle = (u * np.sqrt(np.maximum(e, 0))) @ u.T
+    return back @ middle @ back

@@ -1,0 +1,123 @@
+"""Where inference from noisy ratings starts: variances of effects from pairs of ratings, factors from directions.
+
+**Variances.** Pseudo-observations z_e with weights w_e, less what everybody shares, are x_e = effect_j + the user's
+part + noise. Two ratings of one item, by two users, have nothing in common but the item's effect, so with t its prior
+variance
+
+    E[ sum_{e != f of j} w_e x_e w_f x_f ] = t sum_{e != f of j} w_e w_f,
+
+whatever the noise, the users' effects and tastes are: no iteration, no start, no other variance is needed. Rows are
+weighed by 1 / (1 + t0 W_j)^2, W_j = sum w_e, t0 a typical t, so that a few long ones do not decide alone. The estimate
+has variance s^2 = 2 sum (W_j (1 + t W_j) share_j)^2 / (sum of pairs)^2. It moves what is believed already, from the
+sums, as far as that is less certain: t0^2 / (1 + k/2) where k rows are known from sums. Likewise for users.
+
+**Factors.** The leading directions of what the means leave unexplained: the residuals of the noisy ratings, weighted
+and scaled by degree so that heavy rows do not drown the others, on the observed cells; their left singular vectors, in
+units of their own size, are the users' first factors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsr.arrays import Floats
+from dpsr.engine import Block, BlockResult, Table
+from dpsr.engine.incidence import ColumnStack, add_by_item, at_ratings, by_user
+from dpsr.engine.table import zeros
+from dpsr.linalg.lanczos import leading_right
+from dpsr.value.design import degree_scales
+from dpsr.value.sweep import CHOICE, SYMBOL, Reader, held_out
+
+Thin = tuple[Floats | ColumnStack, Floats]
+"""Two factors: user rows and item rows."""
+
+
+@dataclass(frozen=True)
+class Belief:
+    """A variance, and from how many rows it is known."""
+
+    variance: float
+    known: float
+
+
+def effect_variances(
+    table: Table,
+    means: Thin,
+    shared: Thin,
+    reader: Reader,
+    residual: float,
+    beliefs: tuple[Belief, Belief],
+    typical: float,
+) -> tuple[float, float]:
+    """Of items and of users; symbols are read at the `means`, and what is `shared` is no effect."""
+    n_items = table.census.n_items
+
+    def add(block: Block, items: Floats) -> BlockResult:
+        z, w = reader.read(block, at_ratings(block, means[0][block.users], means[1]), residual)
+        score = w * (z - at_ratings(block, shared[0][block.users], shared[1]))
+        each_user, each_item, users = np.ones((block.n_users, 1)), np.ones((n_items, 1)), []
+        for sums, values in zip(items, (score, w, score**2, w**2), strict=True):
+            add_by_item(block, each_user, sums, values)
+            users.append(by_user(block, each_item, values))
+        return BlockResult(rows=(np.hstack(users),))
+
+    answer = table.run(add, [zeros(4, n_items, 1)], reads=[CHOICE, SYMBOL])
+    sides = zip(beliefs, (answer.sums[0][:, :, 0], answer.rows[0].T), strict=True)
+    items, users = (moved(belief, *pair_variance(sums, typical), typical) for belief, sums in sides)
+    return items, users
+
+
+def pair_variance(sums: Floats, typical: float) -> tuple[float, float]:
+    """t and s^2 from the sums of w x, w, (w x)^2 and w^2 of every row."""
+    score, weight, score2, weight2 = sums
+    share = 1 / (1 + typical * weight) ** 2
+    pairs = float(share @ (weight**2 - weight2))
+    if pairs <= 0:
+        return 0.0, np.inf
+    found = float(share @ (score**2 - score2)) / pairs
+    return found, 2 * float(np.sum((share * weight * (1 + max(found, 0.0) * weight)) ** 2)) / pairs**2
+
+
+def moved(belief: Belief, found: float, doubt: float, typical: float) -> float:
+    """The belief after pairs were looked at."""
+    before = typical**2 / (1 + belief.known / 2)
+    return max(belief.variance + before / (before + doubt) * (found - belief.variance), 0.0)
+
+
+_EXCESS = "excess"
+_TOLERANCE, _PRODUCTS = 1e-2, 12
+"""A start needs directions, not digits."""
+
+
+def leading_users(
+    table: Table, left: ColumnStack, right: Floats, reader: Reader, residual: float, k: int, *, trial: bool
+) -> Floats:
+    """k user factors of unit size, none beyond three; in a `trial`, without the ratings that are held out."""
+    users, items = degree_scales(table.census.user_counts), degree_scales(table.census.item_counts)
+
+    def write(block: Block) -> BlockResult:
+        eta = at_ratings(block, left[block.users], right)
+        z, w = reader.read(block, eta, residual)
+        if trial:
+            w[held_out(block)] = 0
+        excess = w * (z - eta) * np.repeat(users[block.users], block.counts) * items[block.items]
+        return BlockResult({_EXCESS: excess.astype(np.float32)})
+
+    def gram(X: Floats) -> Floats:
+        def add(block: Block, sums: Floats) -> None:
+            values = block.columns[_EXCESS].astype(np.float64)
+            add_by_item(block, by_user(block, X, values), sums, values)
+
+        return table.run(add, [zeros(*X.shape)], reads=[_EXCESS]).sums[0]
+
+    def project(block: Block) -> BlockResult:
+        return BlockResult(rows=(by_user(block, V, block.columns[_EXCESS].astype(np.float64)),))
+
+    table.run(write, reads=[CHOICE, SYMBOL], writes=[_EXCESS])
+    _, V = leading_right(gram, table.census.n_items, k, tol=_TOLERANCE, products=_PRODUCTS)
+    U = table.run(project, reads=[_EXCESS]).rows[0]
+    table.drop(_EXCESS)
+    size = np.sqrt(np.mean(U**2, axis=0))
+    return np.clip(U / np.where(size > 0, size, 1.0), -3, 3)

@@ -1,0 +1,266 @@
+"""One pass over noisy ratings: users' posteriors given the items, then what they say to the items.
+
+**Symbols.** A symbol s of a finite channel, read at the current mean m of its rating, says r_s = E[y | s, m]. With
+rho = Var(r_s) / V(m) the share of the rating's variance that the channel explains, Fisher scoring gives
+
+    z = m + (r_s - m) / rho    with weight   rho / v,
+
+v the residual variance. A channel without noise has rho = 1: z is the rating itself.
+
+**The pass.** The means eta at the present state turn symbols into pseudo-observations (z, w). Users see z less what
+their items say about everybody; items see z less what is shared and what these users, freshly updated, say about every
+item. Nothing of the size of the ratings outlives the block: item-side normal equations are added up, user rows are
+returned.
+
+**The residual variance** v follows from the scores at the start of the pass: for a mean fitted to the same data with
+posterior variance d, E[((z - eta) w)^2] = w - w^2 d, w = rho / v (MacKay's fixed point). Half a step, in logs, is taken
+at a time: d belongs to the v of the pass before, and whole steps would swing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from numba import prange
+
+from dpsr.arrays import AnyInts, Floats, Singles
+from dpsr.engine import Block, BlockResult
+from dpsr.engine.incidence import at_ratings
+from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
+from dpsr.value.effects import EffectObservation
+from dpsr.value.kernels import add_normal_equations, packed_size, root_and_product, scores
+from dpsr.value.levels import GRID, LevelFamily
+from dpsr.value.side import Evidence, Posterior, Prior, Rows, posterior
+
+CHOICE, SYMBOL = "choice", "symbol"
+"""The columns of a table that say through which channel a rating went, and what came out."""
+
+_LEAST = 1e-6
+_RAREST = 1e-300
+"""A chance that rounding may make zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Reads the symbols of a block at given means, for one family of levels.
+
+    On the grid of means, `chances` are P[s] and `guesses` r_s (channel, symbol, mean), `explained` is rho (channel,
+    mean).
+    """
+
+    chances: Floats
+    guesses: Floats
+    explained: Floats
+    first: float
+    spacing: float
+
+    @classmethod
+    def of(cls, tables: Mapping[int, Floats], family: LevelFamily) -> Reader:
+        """From P[symbol | level] of every channel in use."""
+        n, most = max(tables) + 1, max(table.shape[1] for table in tables.values())
+        chances, guesses, explained = np.zeros((n, most, GRID)), np.zeros((n, most, GRID)), np.zeros((n, GRID))
+        for c, table in tables.items():
+            chance = family.table @ table
+            r = (family.table * family.y) @ table / np.maximum(chance, _RAREST)
+            chances[c, : table.shape[1]], guesses[c, : table.shape[1]] = chance.T, r.T
+            explained[c] = (chance * (r - family.means[:, None]) ** 2).sum(axis=1) / family.variance
+        return cls(chances, guesses, np.clip(explained, _LEAST, 1.0), float(family.means[0]), family.spacing)
+
+    def read(self, block: Block, m: Floats, residual: float) -> tuple[Floats, Floats]:
+        """Pseudo-observations of the means and their weights."""
+        z, w = np.empty(len(m)), np.empty(len(m))
+        choice, symbol = block.columns[CHOICE], block.columns[SYMBOL]
+        with threads_for(8 * len(m)):
+            _read(m, choice, symbol, self.guesses, self.explained, self.first, self.spacing, 1 / residual, z, w)
+        return z, w
+
+    def log_chances(self, block: Block, m: Floats, some: npt.NDArray[np.bool_]) -> Floats:
+        """How likely the symbols of `some` ratings were, at the means m."""
+        x = np.clip((m[some] - self.first) / self.spacing, 0, GRID - 1)
+        g = np.minimum(x.astype(np.int64), GRID - 2)
+        at = block.columns[CHOICE][some], block.columns[SYMBOL][some]
+        chance = (1 - (x - g)) * self.chances[*at, g] + (x - g) * self.chances[*at, g + 1]
+        return np.asarray(np.log(np.maximum(chance, _RAREST)))
+
+
+@fast_parallel_kernel
+def _read(
+    m: Floats, choice: AnyInts, symbol: AnyInts, guesses: Floats, explained: Floats, first: float, spacing: float,
+    precision: float, z: Floats, w: Floats,
+) -> None:  # fmt: skip
+    top = guesses.shape[2] - 2
+    for e in prange(len(m)):
+        x = (m[e] - first) / spacing
+        g = min(max(int(np.floor(x)), 0), top)
+        f = min(max(x - g, 0.0), 1.0)
+        c, s = choice[e], symbol[e]
+        mean = first + (g + f) * spacing
+        r = guesses[c, s, g] * (1 - f) + guesses[c, s, g + 1] * f
+        rho = explained[c, g] * (1 - f) + explained[c, g + 1] * f
+        z[e] = mean + (r - mean) / rho
+        w[e] = rho * precision
+
+
+_DIRECT = np.empty(0, np.int32)
+"""Stands for places that are the entries themselves."""
+
+_SAMPLE_EVERY = 512
+
+
+_HELD = 20
+"""One rating in so many is held out of a trial."""
+
+
+def held_out(block: Block) -> npt.NDArray[np.bool_]:
+    """The ratings of a block that a trial does not see: scattered over the whole table, however it is cut."""
+    place = np.arange(block.start, block.start + len(block.items), dtype=np.uint64)
+    return np.asarray(place * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)) % np.uint64(_HELD) == 0
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Both sides between two passes: users [x, c, f] with the variance of (c, f), items [b, z, g] with theirs."""
+
+    x: Floats
+    c: Floats
+    f: Floats
+    user_variance: Singles | None
+    b: Floats
+    z: Floats
+    g: Floats
+    items: Posterior | None
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Scores squared and their expectation, how far means moved, and over how many ratings: sums over blocks."""
+
+    sums: Floats
+
+    @classmethod
+    def none(cls) -> Tally:
+        return cls(np.zeros(4))
+
+    @property
+    def ratio(self) -> float:
+        """By how much the residual variance is to be multiplied; one where nothing is known yet."""
+        return float(np.sqrt(self.sums[0] / self.sums[1])) if self.sums[1] > 0 else 1.0
+
+    @property
+    def moved(self) -> float:
+        """Root mean square change of the means, in residual deviations."""
+        return float(np.sqrt(self.sums[2] / max(self.sums[3], 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The pass as a value: everything it reads but the block.
+
+    `users` says whether users are updated; a `bold` pass takes the partners' factors for known; a `trial` leaves out
+    the ratings that are held out; `released` names the column of means that a last pass writes.
+    """
+
+    sides: Sides
+    reader: Reader
+    residual: float
+    shared: Floats
+    prior: Prior
+    observation: EffectObservation
+    k: int
+    users: bool = True
+    bold: bool = False
+    trial: bool = False
+    released: str | None = None
+
+    def __call__(self, block: Block, item_a: Floats, item_h: Floats, tally: Floats, *evidence: Floats) -> BlockResult:
+        s, who = self.sides, block.users
+        eta = at_ratings(block, np.column_stack([s.x[who], s.c[who], s.f[who]]), self._right)
+        z, w = self.reader.read(block, eta, self.residual)
+        if self.trial:
+            w[held_out(block)] = 0
+        self._count_residual(block, z - eta, w, tally)
+        if not self.users:
+            self._tell_items(block, z, w, s.c[who], s.f[who], None, item_a, item_h)
+            return BlockResult(rows=(block.every(_SAMPLE_EVERY, eta),))
+        new = self._update(block, z, w, Evidence(*evidence))
+        q = s.z.shape[1]
+        c, f = new.mean[:, :q], new.mean[:, q:]
+        after = at_ratings(block, np.column_stack([s.x[who], c, f]), self._right)
+        tally[2] += np.sum((after - eta) ** 2) / self.residual
+        tally[3] += len(eta)
+        rows = new.mean, new.variance, block.every(_SAMPLE_EVERY, eta)
+        if self.released is not None:
+            return BlockResult({self.released: after}, rows)
+        self._tell_items(block, z, w, c, f, None if self.bold else new.factor_covariance, item_a, item_h)
+        return BlockResult(rows=rows)
+
+    # item-side arrays, put together once a pass and not once a block
+
+    @cached_property
+    def _right(self) -> Floats:
+        s = self.sides
+        return np.column_stack([s.b, s.z, s.g])
+
+    @cached_property
+    def _shared_right(self) -> Floats:
+        return np.column_stack([self.shared, self.sides.z])
+
+    @cached_property
+    def _items_as_partners(self) -> Singles:
+        s = self.sides
+        covariance = None if s.items is None or self.bold else s.items.factor_covariance
+        return _partners(np.column_stack([s.z, s.g]), covariance)
+
+    @cached_property
+    def _items_in_doubt(self) -> Floats:
+        s = self.sides
+        assert s.items is not None
+        return np.column_stack([np.column_stack([s.z, s.g]) ** 2, s.items.variance])
+
+    def _update(self, block: Block, z: Floats, w: Floats, evidence: Evidence) -> Posterior:
+        """The posterior of the block's users given the items."""
+        s, k, n, who = self.sides, self.k, block.n_users, block.users
+        d = s.z.shape[1] + k
+        rest = z - at_ratings(block, s.x[who], s.b)
+        a, h = np.zeros((n, packed_size(d))), np.zeros((n, d))
+        _normal(np.arange(n), block.indptr, block.items, _DIRECT, rest, w, self._items_as_partners, a, h)
+        rows = Rows(a, h, self.observation.value[who], self.observation.variance[who], s.x[who], block.counts > 0)
+        return posterior(rows, self.prior, k, evidence, about_weights=True)
+
+    def _tell_items(
+        self, block: Block, z: Floats, w: Floats, c: Floats, f: Floats, covariance: Singles | None, a: Floats, h: Floats
+    ) -> None:
+        """Add what the block's users say to the items' normal equations."""
+        x = self.sides.x[block.users]
+        rest = z - at_ratings(block, np.column_stack([x, c]), self._shared_right)
+        by = block.by_item
+        _normal(by.items, by.ptr, by.rows, by.places, rest, w, _partners(np.column_stack([x, f]), covariance), a, h)
+
+    def _count_residual(self, block: Block, off: Floats, w: Floats, tally: Floats) -> None:
+        s, who = self.sides, block.users
+        if s.user_variance is None or s.items is None:
+            return
+        left = np.column_stack([s.user_variance[who], np.column_stack([s.x[who], s.f[who]]) ** 2])
+        doubt = at_ratings(block, left, self._items_in_doubt)
+        with threads_for(8 * len(w)):
+            tally[:2] += scores(off, w, doubt)
+
+
+def _partners(x: Floats, covariance: Singles | None) -> Singles:
+    """What rows see of their partners: their vectors and, where they are uncertain, the covariance of their factors."""
+    singles = x.astype(np.float32)
+    return singles if covariance is None else np.hstack([singles, covariance])
+
+
+def _normal(
+    to: AnyInts, ptr: AnyInts, idx: AnyInts, places: AnyInts, target: Floats, weight: Floats, partners: Singles,
+    a: Floats, h: Floats,
+) -> None:  # fmt: skip
+    """Normal equations of rows `to`, with the mean-field terms of partners whose factors are uncertain."""
+    d = h.shape[1]
+    with threads_for(len(target) * d * d):
+        add_normal_equations(to, ptr, idx, places, root_and_product(weight, target), partners, d, a, h)

@@ -1,0 +1,432 @@
+"""The default pipeline: what it promises, what it reads, how well it predicts, and how it behaves."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from dpsr import DPSR, Ratings, Scale, load_release
+from dpsr.certify.exact import epsilon_of
+from dpsr.data.synthetic import realistic
+from dpsr.engine import BlockResult
+from dpsr.errors import PrivacyError
+from dpsr.evaluate.baselines import Bias
+from dpsr.pipeline.value import ask_sums, ask_usage
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import Vault, vault
+from dpsr.value.allocation import Allocation
+from dpsr.value.design import Design
+from dpsr.value.levels import choose_window, tabulate, window_moments
+
+EPSILONS = (0.01, 0.1, 1, 2, 5, 20)
+
+
+@pytest.fixture(scope="module")
+def people():
+    return realistic(3, n_users=120, n_items=80, n_ratings=2_500)
+
+
+@pytest.fixture(scope="module")
+def fitted(people):
+    """One private fit for every epsilon, with the system's own noise."""
+    return {epsilon: DPSR(epsilon).fit(people) for epsilon in EPSILONS}
+
+
+@pytest.fixture(scope="module")
+def halves():
+    return realistic(0).split(0.2, seed=0)
+
+
+@pytest.fixture(scope="module")
+def rmse(halves):
+    """Test error of a seeded fit, remembered."""
+    train, test = halves
+    known = {}
+
+    def of(make, epsilon):
+        if (make, epsilon) not in known:
+            model = make(epsilon, random_state=1).fit(train).model_
+            known[make, epsilon] = float(np.sqrt(np.mean((predicted(model, test) - test.values) ** 2)))
+        return known[make, epsilon]
+
+    return of
+
+
+def predicted(model, ratings):
+    return model.predict(ratings.mask.users, ratings.mask.items)
+
+
+# What it promises
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_certificate_costs_at_most_what_was_asked_and_wastes_nothing(fitted, epsilon):
+    certificate = fitted[epsilon].certificate
+    assert certificate.epsilon <= epsilon
+    assert certificate.epsilon >= (1 - 1e-3) * epsilon
+    assert certificate.nominal == epsilon
+    assert certificate.delta == 0
+    assert certificate.private
+    assert certificate.reasons == ()
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.2, 0.3, 0.7, 1 / 3, 0.123456789, 1.1, 2.3, 3.14159])
+def test_no_epsilon_is_overspent_by_rounding(halves, epsilon):
+    """0.025 + (0.1 - 0.025) is more than 0.1 in floating point; the vault would refuse the sums."""
+    assert (1 - 1e-3) * epsilon <= DPSR(epsilon).fit(halves[0]).certificate.epsilon <= epsilon
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_every_part_is_named_and_its_price_can_be_recomputed(fitted, epsilon):
+    model = fitted[epsilon]
+    parts = {part.name: part for part in model.certificate.parts}
+    if epsilon == 0.01:  # a budget for the mean alone: one sum of all ratings, as wide as the scale
+        assert [part.name for part in model.certificate.parts] == ["total"]
+        assert parts["total"].epsilon == pytest.approx(0.01, rel=1e-5)
+        return
+    asked = ["level histogram", "window sums"] + (["ratings"] if model.allocation_.ratings else [])
+    assert [part.name for part in model.certificate.parts] == asked
+    for name in asked[:2]:
+        part = parts[name]
+        assert Fraction(part.epsilon) >= Fraction(part.sensitivity) / Fraction(part.noise_scale)
+    assert parts["level histogram"].sensitivity == 2
+    assert parts["level histogram"].epsilon == pytest.approx(model.allocation_.histogram, rel=1e-5)
+    assert parts["window sums"].epsilon == pytest.approx(model.allocation_.sums, rel=1e-5)
+    if "ratings" in parts:
+        tables = parts["ratings"].tables
+        assert parts["ratings"].epsilon == max(epsilon_of(table) for table in tables)
+        assert len(tables) <= 20
+
+
+def test_where_only_the_mean_is_bought_it_costs_one_laplace_sum_and_no_more(people):
+    """Distribution test: noise of variance 2 (width / (N epsilon))^2, shrunk by the stated prior."""
+    epsilon, width, N = 0.02, people.scale.width, len(people)
+    off = []
+    for seed in range(60):
+        table = DPSR(epsilon, random_state=seed).fit(people).model_
+        guess = predicted(table, people)
+        assert np.ptp(guess) < 1e-9, "one constant"
+        off.append(guess[0] - people.values.mean())
+    noise, prior = 2 * (width / (N * epsilon)) ** 2, 0.1 * (width / 2) ** 2
+    trust = prior / (prior + noise)
+    expected = trust**2 * noise + (1 - trust) ** 2 * (people.values.mean() - people.scale.midpoint) ** 2
+    assert 0.4 < np.mean(np.square(off)) / expected < 2, "not half a price, not two"
+    assert expected < noise, "cheaper than the plain noisy mean"
+
+
+def test_the_settings_of_a_release_never_tell_the_seed(people):
+    assert "random_state" not in DPSR(1, random_state=12345).fit(people).release.settings
+
+
+def test_a_seeded_fit_is_marked_and_never_called_private(people):
+    certificate = DPSR(1, random_state=0).fit(people).certificate
+    assert not certificate.private
+    assert certificate.reasons
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, np.inf, np.nan, 1e9])
+def test_no_value_of_epsilon_quietly_means_no_noise(people, epsilon):
+    with pytest.raises(PrivacyError, match="epsilon"):
+        DPSR(epsilon).fit(people)
+
+
+# What it reads
+
+
+class Tape:
+    """Everything the vault is asked: the exact statistics and their sensitivities, and answers that can be replayed."""
+
+    def __init__(self, monkeypatch):
+        self.replay, self.asked, self.answers = False, [], []
+        release, symbols = Vault._release, Vault.symbols
+
+        def heard_release(v, name, values, sensitivity, epsilon, **more):
+            self.asked.append((name, values.copy(), sensitivity))
+            return self._answer(release(v, name, values, sensitivity, epsilon, **more))
+
+        def heard_symbols(v, channels, *, choice, symbol):
+            symbols(v, channels, choice=choice, symbol=symbol)
+            drawn = self._answer(v.table[symbol].copy())
+            v.table.run(lambda block: BlockResult({symbol: drawn[block.ratings]}), writes=[symbol])
+
+        monkeypatch.setattr(Vault, "_release", heard_release)
+        monkeypatch.setattr(Vault, "symbols", heard_symbols)
+
+    def _answer(self, answer):
+        if not self.replay:
+            self.answers.append(answer)
+            return answer
+        self.place += 1
+        return self.answers[self.place - 1]
+
+    def again(self):
+        """From here on the answers are those already given, whatever the ratings."""
+        self.replay, self.place, self.asked = True, 0, []
+
+
+def neighbour(ratings, row, level):
+    levels = ratings.levels.copy()
+    levels[row] = level
+    return replace(ratings, levels=levels)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_one_changed_rating_moves_what_is_asked_by_at_most_the_certified_sensitivity(people, monkeypatch, epsilon):
+    """Measured on real neighbours with silent noise and the same earlier answers; the bound is attained nearly."""
+    monkeypatch.setattr(vault, "discrete_laplace", lambda scale, n, noise: np.zeros(n, dtype=np.int64))
+    tape, rng = Tape(monkeypatch), np.random.default_rng(0)
+    parts = {part.name: part.sensitivity for part in DPSR(epsilon).fit(people).certificate.parts}
+    before, largest = tape.asked, dict.fromkeys(parts, 0.0)
+    for trial in range(12):
+        row = int(rng.integers(len(people)))
+        other = neighbour(people, row, int(rng.integers(5)) if trial else 4 - int(people.levels[row] > 1) * 4)
+        tape.again()
+        DPSR(epsilon).fit(other)
+        for (name, old, sensitivity), (_, new, _) in zip(before, tape.asked, strict=True):
+            change = int(np.abs(old - new).sum())
+            assert change <= sensitivity == parts[name]
+            largest[name] = max(largest[name], change / sensitivity)
+    assert min(largest.values()) > 0.9
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 5.0])
+def test_given_the_same_answers_the_release_is_the_same_whatever_the_ratings(people, monkeypatch, epsilon):
+    """Everything after the vault's answers is post-processing: bit for bit, on a table of other values altogether."""
+    tape = Tape(monkeypatch)
+    first = DPSR(epsilon).fit(people).release
+    tape.again()
+    second = DPSR(epsilon).fit(replace(people, levels=4 - people.levels)).release
+    np.testing.assert_array_equal(first.ratings, second.ratings)
+    np.testing.assert_array_equal(first.model.user_factors, second.model.user_factors)
+    np.testing.assert_array_equal(first.model.item_factors, second.model.item_factors)
+    assert first.model.residual_variance == second.model.residual_variance
+    np.testing.assert_array_equal(first.model.user_covariance, second.model.user_covariance)
+    assert first.certificate == second.certificate
+    assert first.settings == second.settings
+    assert first.settings["epsilon"] == epsilon
+
+
+def test_the_released_table_is_private_values_and_not_the_ratings(fitted, people):
+    for epsilon in (0.1, 1):
+        released = fitted[epsilon].release.ratings
+        assert len(released) == len(people)
+        assert np.mean(released == people.values) < 0.05
+
+
+def test_a_plan_reads_the_mask_and_the_scale(people):
+    plan = DPSR.plan(people.mask, people.scale, [0.1, 1.0, 10.0])
+    assert [f.epsilon for f in plan] == [0.1, 1.0, 10.0]
+    assert (np.diff([f.share for f in plan]) < 0).all()
+
+
+def test_the_plan_is_right_within_a_sixth_on_realistic_ratings(halves, rmse):
+    train, test = halves
+    constant = np.sqrt(np.mean((train.values.mean() - test.values) ** 2))
+    for f in DPSR.plan(train.mask, train.scale, [0.1, 1, 5]):
+        assert rmse(DPSR, f.epsilon) / constant == pytest.approx(f.share, rel=1 / 6)
+
+
+# How well it predicts
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 5])
+def test_it_is_never_worse_than_the_raw_constant_by_more_than_a_hundredth(halves, rmse, epsilon):
+    train, test = halves
+    constant = np.sqrt(np.mean((train.values.mean() - test.values) ** 2))
+    assert rmse(DPSR, epsilon) < 1.01 * constant
+
+
+def test_at_a_generous_epsilon_it_beats_the_bias_model_that_sees_raw_ratings(halves, rmse):
+    train, test = halves
+    bias = Bias().fit(train.mask, train.values, train.scale)
+    assert rmse(DPSR, 10) < np.sqrt(np.mean((predicted(bias, test) - test.values) ** 2))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1, 5])
+def test_it_is_better_than_the_papers_pipeline_at_the_same_epsilon(rmse, epsilon):
+    assert rmse(DPSR, epsilon) < rmse(DPSR.paper, epsilon)
+
+
+def test_more_epsilon_predicts_better(rmse):
+    errors = [rmse(DPSR, epsilon) for epsilon in (0.1, 0.5, 1, 5)]
+    assert (np.diff(errors) < 0).all()
+
+
+def test_the_residual_variance_is_what_is_left_of_the_test_error(halves, rmse):
+    """At a generous epsilon the model's own idea of its error agrees with held-out ratings."""
+    believed = DPSR(10, random_state=1).fit(halves[0]).model_.residual_variance
+    assert believed == pytest.approx(rmse(DPSR, 10) ** 2, rel=0.25)
+
+
+def test_the_sums_are_asked_and_read_as_stated(people, monkeypatch):
+    """Oracle: rating by rating, clipped around the grid mean nearest to the private mean, both sides' weights."""
+    monkeypatch.setattr(vault, "discrete_laplace", lambda scale, n, noise: np.zeros(n, dtype=np.int64))
+    mask, w, half = people.mask, 0.375, people.scale.width / 2
+    v, design, y = Vault(people, 2.0, noise=NoiseSource.system()), Design.of(people.mask), np.linspace(-1, 1, 5)
+    usage = ask_usage(v, y, 0.1)
+    sums = ask_sums(v, design, usage, y, Allocation(0.1, 0.5, 0.4, w))
+    family = tabulate(y, usage.log_base, 0.0)
+    point = int(np.argmin(np.abs(family.means - usage.mean)))
+    counts = np.concatenate([mask.item_counts, mask.user_counts]) / 2
+    c = choose_window(family, point, 0.5, counts, 0.12 * usage.variance)
+    part = v.certificate().parts[-1]
+    assert part.details["half_width"] == pytest.approx(half * c, abs=1e-3)
+    offset, slope, spread = window_moments(family, point, c)
+    level = offset + slope * (usage.mean - family.means[point])
+    items, users = np.zeros(mask.n_items), np.zeros(mask.n_users)
+    for u, j, value in zip(mask.users, mask.items, people.values, strict=True):
+        cut = min(max((value - 3) / 2 - family.means[point], -c), c) - level
+        items[j] += w * cut
+        users[u] += (1 - w) * cut
+    np.testing.assert_allclose(sums.item_values, items, atol=2e-2)
+    np.testing.assert_allclose(sums.user_values, users, atol=2e-2)
+    assert (sums.item_gain, sums.user_gain) == pytest.approx((w * slope, (1 - w) * slope))
+    noise = 2 * (float(Fraction(part.noise_scale)) * 2 / 2**12 / 2**4 / half) ** 2
+    assert noise == pytest.approx(2 * (2 * c / 0.5) ** 2, rel=1e-2)
+    np.testing.assert_allclose(sums.item_variance, noise + w**2 * spread * mask.item_counts, rtol=1e-6)
+    np.testing.assert_allclose(sums.user_variance, noise + (1 - w) ** 2 * spread * mask.user_counts, rtol=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 5])
+def test_strangers_get_averages_over_ratings(fitted, people, epsilon):
+    model, mask = fitted[epsilon].model_, people.mask
+    table = model.user_factors @ model.item_factors.T
+    np.testing.assert_allclose(model.user_means, table[:, mask.items].mean(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(model.item_means, table[mask.users].mean(axis=0), rtol=1e-9, atol=1e-12)
+    assert model.overall == pytest.approx(table[mask.users][:, mask.items].mean())
+    np.testing.assert_allclose(model.user_mean, model.user_factors[mask.users].mean(axis=0), rtol=1e-9, atol=1e-12)
+
+
+# Any scale
+
+
+SCALES = {
+    "2 levels": Scale(0, 1),
+    "5 levels": Scale(1, 5),
+    "10 levels": Scale(0.5, 5, step=0.5),
+    "11 levels": Scale(0, 10),
+    "101 levels": Scale(0, 100),
+    "201 levels, snapped": Scale(-10, 10, step=0.1, snap=True),
+}
+
+
+def on_scale(people, scale, rng):
+    """The same people on another form, between the marks where the form allows it."""
+    spread = (people.values - 1 + rng.uniform(-0.5, 0.5, len(people))).clip(0, 4) / 4
+    raw = scale.low + scale.width * spread
+    values = raw if scale.snap else scale.values[np.rint((raw - scale.low) / scale.step).astype(int)]
+    return Ratings.from_arrays(people.mask.users, people.mask.items, values, scale=scale)
+
+
+@pytest.mark.parametrize("name", SCALES)
+@pytest.mark.parametrize("epsilon", [0.5, 5])
+def test_every_scale_is_learned_and_predictions_stay_on_it(people, name, epsilon):
+    scale = SCALES[name]
+    ratings = on_scale(people, scale, np.random.default_rng(5))
+    model = DPSR(epsilon, random_state=0).fit(ratings)
+    users, items = np.divmod(np.arange(120 * 80), 80)
+    table = model.model_.predict(users, items)
+    assert scale.low <= table.min()
+    assert table.max() <= scale.high
+    assert scale.low <= model.release.ratings.min()
+    assert model.release.ratings.max() <= scale.high
+    assert abs(predicted(model.model_, ratings).mean() - ratings.values.mean()) < 0.05 * scale.width
+    if epsilon == 5:
+        constant = ratings.values.std()
+        assert np.sqrt(np.mean((predicted(model.model_, ratings) - ratings.values) ** 2)) < 0.95 * constant
+
+
+def test_the_scale_is_only_a_name_for_levels(people):
+    """The same levels on another scale of as many: predictions move with it, digit by digit."""
+    other = Ratings(people.mask, people.levels, Scale(-2, 6, step=2))
+    a, b = (DPSR(5, random_state=7).fit(r).model_ for r in (people, other))
+    np.testing.assert_allclose(predicted(b, people), 2 * predicted(a, people) - 4, atol=1e-5)
+
+
+def test_turning_the_scale_around_turns_the_predictions_around(people):
+    """Not digit by digit, since the noise is not turned; but without noise to speak of, nearly."""
+    turned = Ratings(people.mask, (4 - people.levels).astype(np.uint16), people.scale)
+    a, b = (predicted(DPSR(20, random_state=7).fit(r).model_, people) for r in (people, turned))
+    assert np.sqrt(np.mean((a - (6 - b)) ** 2)) < 0.15
+
+
+# Behaves like an estimator
+
+
+@pytest.mark.parametrize("epsilon", [1, 5])
+def test_a_saved_release_predicts_and_recommends_identically(fitted, tmp_path, epsilon):
+    model = fitted[epsilon]
+    loaded = load_release(model.save(tmp_path / "release"))
+    users, items = np.arange(-1, 122), np.arange(-1, 122) % 83
+    np.testing.assert_array_equal(loaded.predict(users, items), model.predict(users, items))
+    np.testing.assert_array_equal(loaded.ratings, model.release.ratings)
+    assert loaded.recommend(5, 7).items == model.recommend(5, 7).items
+    assert loaded.certificate == model.certificate
+    assert loaded.fold_in([1, 2], [5, 1]).items == model.fold_in([1, 2], [5, 1]).items
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 5])
+def test_recommendations_are_unrated_items_with_their_predicted_ratings(fitted, people, epsilon):
+    model = fitted[epsilon]
+    user = 17
+    rated = set((people.mask.items[people.mask.users == user - 1] + 1).tolist())
+    found = model.recommend(user, 12)
+    assert len(set(found.items)) == 12
+    assert not rated & set(found.items)
+    np.testing.assert_allclose(found.scores, model.predict([user] * 12, found.items))
+
+
+def test_somebody_new_is_listened_to(fitted, people):
+    """Praise for the items one model factor likes moves predictions up where that guest's praise points."""
+    release = fitted[20].release
+    items = np.arange(1, 81)
+    good, bad = release.fold_in_user(items[:40], np.full(40, 5)), release.fold_in_user(items[:40], np.full(40, 1))
+    assert (good.predict(items) >= bad.predict(items)).mean() > 0.95
+    assert good.predict(items).mean() > bad.predict(items).mean() + 1
+    found = release.fold_in(items[:40], np.full(40, 5), n=5)
+    assert len(found.items) == 5
+    assert not set(found.items) & set(items[:40].tolist())
+
+
+def test_strangers_get_finite_predictions_inside_the_scale(fitted):
+    for model in fitted.values():
+        values = model.predict([-5, 3, -5], [4, -9, -9])
+        assert np.isfinite(values).all()
+        assert ((values >= 1) & (values <= 5)).all()
+
+
+def test_two_private_fits_differ_and_two_seeded_ones_do_not(people, fitted):
+    again = DPSR(5).fit(people)
+    assert (again.release.ratings != fitted[5].release.ratings).any()
+    a, b, c = (DPSR(5, random_state=seed).fit(people) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(predicted(a.model_, people), predicted(b.model_, people))
+    assert (predicted(a.model_, people) != predicted(c.model_, people)).any()
+
+
+def test_it_has_scikit_learn_manners(people):
+    model = DPSR(2.5, random_state=3)
+    assert {"epsilon": 2.5, "random_state": 3}.items() <= model.get_params().items()
+    copy = clone(model).set_params(epsilon=0.5)
+    assert (copy.epsilon, model.epsilon) == (0.5, 2.5)
+    with pytest.raises(NotFittedError, match="fit"):
+        model.predict([1], [1])
+    assert model.fit(people) is model
+    assert DPSR().epsilon == 1.0
+
+
+def test_a_fit_leaves_the_ratings_as_they_were(people):
+    levels = people.levels.copy()
+    DPSR(2).fit(people)
+    np.testing.assert_array_equal(people.levels, levels)
+
+
+def test_the_order_of_the_input_does_not_matter(people):
+    order = np.random.default_rng(8).permutation(len(people))
+    columns = (people.mask.users[order], people.mask.items[order], people.values[order])
+    a = Ratings.from_arrays(people.mask.users, people.mask.items, people.values, scale=people.scale)
+    b = Ratings.from_arrays(*columns, scale=people.scale)
+    first, second = (DPSR(5, random_state=0).fit(r).release.ratings for r in (a, b))
+    np.testing.assert_array_equal(first, second)

@@ -1,0 +1,177 @@
+"""A killed run goes on with the answers it gave, draws no symbol twice, and never writes its key."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from dpsr import DPSR, load_release
+from dpsr.data import realistic
+from dpsr.data.ingest import ingest
+from dpsr.errors import PrivacyError
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import Vault
+from dpsr.privacy.vault.journal import Journal
+
+KILLS = 4
+
+
+@pytest.fixture(scope="module")
+def csv(tmp_path_factory):
+    table = realistic(0, n_users=150, n_items=80, n_ratings=5_000).to_arrow().to_pydict()
+    path = tmp_path_factory.mktemp("journal") / "r.csv"
+    rows = [f"{u},{i},{r}" for u, i, r in zip(*(table[name] for name in ("user", "item", "rating")), strict=True)]
+    path.write_text("\n".join(["user,item,rating", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def scale(csv):
+    return realistic(0, n_users=150, n_items=80, n_ratings=5_000).scale
+
+
+def command(csv, scale, folder, epsilon="2"):
+    return [
+        sys.executable, "-m", "dpsr", "release", str(csv), "--scale", str(scale), "--epsilon", epsilon,
+        "--engine", "disk", "--memory", "600MB", "--work", str(folder / "work"), "--out", str(folder / "out"), "--yes",
+    ]  # fmt: skip
+
+
+def kept(work):
+    """What was answered: noisy statistics and symbols."""
+    return {path.name: path.read_bytes() for kind in ("answer-*.json", "symbol-*.parquet") for path in work.glob(kind)}
+
+
+def wait_for(process, work, found, seconds):
+    """Until the folder holds what is waited for, and a little longer."""
+    while process.poll() is None and not found(work):
+        time.sleep(0.005)
+    time.sleep(seconds)
+
+
+def test_a_run_that_is_killed_again_and_again_ends_with_the_answers_it_gave(csv, scale, tmp_path):
+    rng, work = random.Random(0), tmp_path / "work"
+    waits = [
+        lambda work: any(work.glob("items-*")),
+        lambda work: (work / "answer-000.json").exists(),
+        lambda work: (work / "answer-001.json").exists(),
+        lambda work: any(work.glob("symbol-*")),
+    ]
+    before, killed = {}, 0
+    for number in range(KILLS):
+        process = subprocess.Popen(
+            command(csv, scale, tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        wait_for(process, work, waits[number], rng.random() * 0.02)
+        process.kill()
+        _, said = process.communicate()
+        if process.returncode == 0:
+            break
+        assert process.returncode == -9, said
+        killed += 1
+        found = kept(work)
+        assert {name: found.get(name) for name in before} == before, "an answer changed or vanished"
+        before = found
+    assert killed
+    assert not (tmp_path / "out").exists() or killed < KILLS
+    if process.returncode != 0:
+        run = subprocess.run(command(csv, scale, tmp_path), capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+    assert not work.exists()
+    receipts = [json.loads(content)["part"] for name, content in sorted(before.items()) if name.endswith("json")]
+    parts = json.loads((tmp_path / "out" / "certificate.json").read_text())["parts"]
+    assert [part["epsilon"] for part in parts][: len(receipts)] == [receipt["epsilon"] for receipt in receipts]
+    assert load_release(tmp_path / "out").certificate.epsilon <= 2
+
+
+def asked(raw, folder, noise, claim=None):
+    vault = Vault(raw, 1.0, noise=noise, journal=Journal(folder, claim or {"run": 1}))
+    counts = vault.histogram(np.arange(raw.scale.n_levels), epsilon=0.3)
+    sums = vault.window_sums(3.0, 1.0, item_weight=0.5, epsilon=0.4)
+    return vault, [counts.values, *(one.values for one in sums)]
+
+
+@pytest.fixture
+def raw(csv, scale, tmp_path):
+    (tmp_path / "work").mkdir()
+    return ingest(csv, tmp_path / "work", scale=scale, block_size=lambda census: 400)
+
+
+def test_answers_are_given_once_whatever_the_key(raw, tmp_path):
+    first, answers = asked(raw, tmp_path / "work", NoiseSource.system())
+    second, again = asked(raw, tmp_path / "work", NoiseSource.system())
+    for one, other in zip(answers, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert first.certificate().parts == second.certificate().parts
+    (tmp_path / "elsewhere").mkdir()
+    _, fresh = asked(raw, tmp_path / "elsewhere", NoiseSource.system())
+    assert any((one != other).any() for one, other in zip(answers, fresh, strict=True))
+
+
+def test_the_key_is_in_no_file_of_the_working_folder(raw, tmp_path, monkeypatch):
+    noise = NoiseSource.system()
+    monkeypatch.setattr(NoiseSource, "system", lambda: noise)
+    DPSR(2.0).fit_table(raw, Journal(tmp_path / "work", {"run": 1}))
+    files = [path.read_bytes() for path in (tmp_path / "work").iterdir()]
+    assert any(path.name.startswith("symbol-") for path in (tmp_path / "work").iterdir())
+    for spelling in (noise._key, noise._key.hex().encode(), noise._key[:8], noise._key[-8:]):
+        assert not any(spelling in content for content in files)
+
+
+def test_symbols_that_were_drawn_stay_and_only_lost_ones_are_drawn(raw, tmp_path):
+    work = tmp_path / "work"
+    DPSR(2.0).fit_table(raw, Journal(work, {"run": 1}))
+    before = kept(work)
+    lost = sorted(name for name in before if name.startswith("symbol"))[3]
+    (work / lost).unlink()
+    DPSR(2.0).fit_table(raw, Journal(work, {"run": 1}))
+    after = kept(work)
+    assert {name for name in before if before[name] != after[name]} == {lost}
+
+
+def test_the_folder_of_another_run_is_refused(raw, tmp_path):
+    asked(raw, tmp_path / "work", NoiseSource.system())
+    before = kept(tmp_path / "work")
+    with pytest.raises(PrivacyError, match=r"belongs to another run.*Nothing was drawn.*empty folder"):
+        asked(raw, tmp_path / "work", NoiseSource.system(), {"run": 2})
+    assert kept(tmp_path / "work") == before
+
+
+def test_a_question_that_was_not_the_one_answered_is_refused(raw, tmp_path):
+    asked(raw, tmp_path / "work", NoiseSource.system())
+    vault = Vault(raw, 1.0, noise=NoiseSource.system(), journal=Journal(tmp_path / "work", {"run": 1}))
+    with pytest.raises(PrivacyError, match="the answer to another question"):
+        vault.histogram(np.arange(raw.scale.n_levels), epsilon=0.31)
+
+
+def stopped(csv, scale, folder):
+    """A run killed after its first answer."""
+    process = subprocess.Popen(command(csv, scale, folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(process, folder / "work", lambda work: (work / "answer-000.json").exists(), 0)
+    process.kill()
+    assert process.wait() == -9
+    return kept(folder / "work")
+
+
+@pytest.mark.parametrize("change", ["epsilon", "ratings", "memory"])
+def test_a_changed_command_is_refused_and_the_answers_stay(csv, scale, tmp_path, change):
+    mine = tmp_path / "r.csv"
+    mine.write_text(csv.read_text())
+    before = stopped(mine, scale, tmp_path)
+    again = command(mine, scale, tmp_path, epsilon="3" if change == "epsilon" else "2")
+    if change == "ratings":
+        os.utime(mine, (1, 1))
+    if change == "memory":  # cuts other blocks once there are enough ratings; here the same ones
+        run = subprocess.run([*again[:-1], "--memory", "900MB", "--yes"], capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+        return
+    run = subprocess.run(again, capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert "belongs to another run" in " ".join(run.stderr.split())
+    assert kept(tmp_path / "work") == before
+    assert not (tmp_path / "out").exists()

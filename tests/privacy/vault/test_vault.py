@@ -1,0 +1,195 @@
+"""The vault: answers with prices, measured on real neighbours, and no overspending."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpsr import Ratings, Scale
+from dpsr.certify.exact import epsilon_of
+from dpsr.engine import BlockResult
+from dpsr.errors import PrivacyError
+from dpsr.privacy.channels import optimal_channel, randomised_response
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import Vault, vault
+from dpsr.privacy.vault.vault import VALUE_GRID, WEIGHT_GRID
+
+STARS = Scale(1, 5)
+
+
+@pytest.fixture
+def ratings():
+    rng = np.random.default_rng(0)
+    cells = rng.choice(60 * 40, size=900, replace=False)
+    return Ratings.from_arrays(cells // 40, cells % 40, rng.integers(1, 6, 900), scale=STARS)
+
+
+@pytest.fixture
+def silent(monkeypatch):
+    """No noise: what is left is the statistic itself, so that its sensitivity can be measured."""
+    monkeypatch.setattr(vault, "discrete_laplace", lambda scale, n, noise: np.zeros(n, dtype=np.int64))
+
+
+def neighbour(ratings, row, level):
+    levels = ratings.levels.copy()
+    levels[row] = level
+    return replace(ratings, levels=levels)
+
+
+def pass_through(v, channels, choice):
+    """Every rating once through the channel chosen for it; the symbols."""
+    v.table.run(lambda block: BlockResult({"choice": choice[block.ratings].astype(np.uint8)}), writes=["choice"])
+    v.symbols(dict(enumerate(channels)), choice="choice", symbol="symbol")
+    return v.table["symbol"]
+
+
+@pytest.mark.parametrize("item_weight", [5 / 16, 0.5, 0.53, 11 / 16])
+def test_window_sums_move_by_at_most_the_sensitivity_when_one_rating_changes(ratings, silent, item_weight):
+    """Measured on real neighbours; the largest change comes close, so the bound is not idle."""
+    rng = np.random.default_rng(1)
+    unit = STARS.width / 2 / VALUE_GRID / WEIGHT_GRID
+    seen = []
+    for _ in range(100):
+        row, level, centre = int(rng.integers(len(ratings))), int(rng.integers(5)), rng.uniform(1, 5)
+        a, b = (Vault(r, 1.0, noise=NoiseSource.system()) for r in (ratings, neighbour(ratings, row, level)))
+        before, after = (v.window_sums(centre, 0.8, item_weight=item_weight, epsilon=0.5) for v in (a, b))
+        change = sum(np.abs(x.values - y.values).sum() for x, y in zip(before, after, strict=True)) / unit
+        limit = a.certificate().parts[0].sensitivity
+        assert change <= limit * (1 + 1e-9)
+        seen.append(change / limit)
+    assert max(seen) > 0.95
+
+
+def test_the_extremal_rating_attains_the_sensitivity(ratings, silent):
+    """A centre in the middle of the scale, from one end to the other: both of its sums move by their weight."""
+    low, high = neighbour(ratings, 3, 0), neighbour(ratings, 3, 4)
+    a, b = Vault(low, 1.0, noise=NoiseSource.system()), Vault(high, 1.0, noise=NoiseSource.system())
+    x, y = (v.window_sums(3.0, 1.5, item_weight=0.25, epsilon=0.5) for v in (a, b))
+    unit = STARS.width / 2 / VALUE_GRID / WEIGHT_GRID
+    moved = [np.abs(one.values - other.values).sum() / unit for one, other in zip(x, y, strict=True)]
+    assert sum(moved) == pytest.approx(a.certificate().parts[0].sensitivity)
+    assert moved[1] == pytest.approx(3 * moved[0])
+
+
+def test_a_window_narrower_than_the_grid_is_one_step_wide(ratings):
+    v = Vault(ratings, 1.0, noise=NoiseSource.system())
+    v.window_sums(3.0, 1e-9, item_weight=0.5, epsilon=0.5)
+    assert v.certificate().parts[0].sensitivity == 2 * WEIGHT_GRID
+
+
+def test_a_histogram_moves_by_two_when_one_rating_changes(ratings, silent):
+    bins = np.array([0, 0, 1, 2, 2])
+    for level in range(5):
+        a, b = (Vault(r, 1.0, noise=NoiseSource.system()) for r in (ratings, neighbour(ratings, 7, level)))
+        change = np.abs(a.histogram(bins, epsilon=0.1).values - b.histogram(bins, epsilon=0.1).values).sum()
+        assert change in (0, 2)
+        assert a.certificate().parts[0].sensitivity == 2
+
+
+def test_the_total_moves_by_at_most_the_scales_width_and_the_ends_attain_it(ratings, silent):
+    unit = STARS.width / 2 / VALUE_GRID
+    seen = []
+    for level in range(5):
+        a, b = (Vault(neighbour(ratings, 3, x), 1.0, noise=NoiseSource.system()) for x in (0, level))
+        before, after = (v.total(2.7, epsilon=0.5).values[0] for v in (a, b))
+        seen.append(abs(after - before) / unit / a.certificate().parts[0].sensitivity)
+        assert before == pytest.approx((neighbour(ratings, 3, 0).values - 2.7).sum(), abs=0.3)
+    assert max(seen) == pytest.approx(1)
+
+
+def test_without_noise_the_sums_are_the_sums(ratings, silent):
+    """Oracle: rating by rating."""
+    v = Vault(ratings, 1.0, noise=NoiseSource.system())
+    items, users = v.window_sums(3.3, 1.2, item_weight=0.375, epsilon=0.5)
+    plain = np.clip(ratings.values - 3.3, -1.2, 1.2)
+    mask = ratings.mask
+    np.testing.assert_allclose(items.values, 0.375 * np.bincount(mask.items, plain, mask.n_items), atol=0.02)
+    np.testing.assert_allclose(users.values, 0.625 * np.bincount(mask.users, plain, mask.n_users), atol=0.02)
+
+
+def test_the_noise_has_the_variance_it_states():
+    """Twenty thousand items of which one is rated: the sums of the others are noise alone."""
+    ids = np.arange(20_000)
+    everything = Ratings.from_arrays(ids % 2, ids, np.full(20_000, 3), scale=STARS)
+    one = Ratings(everything.mask.select(ids == 0), everything.levels[:1], STARS)
+    items, _ = Vault(one, 1.0, noise=NoiseSource.seeded(0)).window_sums(3.0, 2.0, item_weight=0.5, epsilon=0.7)
+    assert items.values[1:].var() == pytest.approx(items.noise_variance, rel=0.05)
+
+
+def test_every_price_can_be_recomputed_from_the_certificate(ratings):
+    v = Vault(ratings, 2.0, noise=NoiseSource.system())
+    v.histogram(np.arange(5), epsilon=0.1)
+    v.window_sums(3.0, 1.0, item_weight=0.4, epsilon=0.9)
+    channels = [optimal_channel(STARS, 1.0, np.ones(5)), randomised_response(STARS, 0.8)]
+    pass_through(v, channels, np.arange(len(ratings)) % 2)
+    certificate = v.certificate()
+    assert certificate.private
+    assert certificate.epsilon <= 2.0
+    for part in certificate.parts[:2]:
+        assert Fraction(part.epsilon) >= Fraction(part.sensitivity) / Fraction(part.noise_scale)
+    ratios = [epsilon_of(table) for table in certificate.parts[2].tables]
+    assert max(ratios) == certificate.parts[2].epsilon
+
+
+def test_overspending_is_refused_before_anything_is_drawn(ratings):
+    v = Vault(ratings, 1.0, noise=NoiseSource.system())
+    v.histogram(np.arange(5), epsilon=0.3)
+    with pytest.raises(PrivacyError, match=r"only 0\.7.* is left.*Nothing was drawn"):
+        pass_through(v, [randomised_response(STARS, 0.8)], np.zeros(len(ratings)))
+    assert len(v.certificate().parts) == 1
+    pass_through(v, [randomised_response(STARS, v.left)], np.zeros(len(ratings)))
+    assert v.certificate().epsilon <= 1.0
+
+
+def test_each_rating_passes_through_the_channel_chosen_for_it(ratings):
+    sure, coin = randomised_response(STARS, 20.0), randomised_response(STARS, 0.01)
+    choice = np.arange(len(ratings)) % 2
+    symbols = pass_through(Vault(ratings, 20.0, noise=NoiseSource.seeded(0)), [sure, coin], choice)
+    right = symbols == ratings.levels
+    assert right[choice == 0].all()
+    assert 0.1 < right[choice == 1].mean() < 0.3
+
+
+def test_a_seeded_vault_says_so(ratings):
+    v = Vault(ratings, 1.0, noise=NoiseSource.seeded(0))
+    v.histogram(np.arange(5), epsilon=0.3)
+    assert not v.certificate().private
+
+
+def test_the_vault_shows_no_rating(ratings):
+    v = Vault(ratings, 1.0, noise=NoiseSource.system())
+    public = {name for name in vars(v) if not name.startswith("_")}
+    assert public == {"census", "table", "scale", "epsilon", "delta"}
+    with pytest.raises(KeyError, match="hidden"):
+        v.table.run(lambda block: None, reads=["level"])
+
+
+def test_two_vaults_never_draw_the_same_noise_and_two_questions_neither(ratings):
+    def answers():
+        v = Vault(ratings, 1.0, noise=NoiseSource.system())
+        return [v.histogram(np.arange(5), epsilon=1e-4).values for _ in range(2)]
+
+    (a, b), (c, _) = answers(), answers()
+    assert (a != b).any()
+    assert (a != c).any()
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 5.0, 20.0])
+@pytest.mark.parametrize("weight", [0.3125, 0.5, 0.6875])
+def test_gaussian_noise_never_helps_sums_at_a_delta_worth_the_name(epsilon, weight):
+    """Only a delta above about epsilon / 240 would; a delta worth the name is far below."""
+    for share in (1 / 500, 1e-4, 1e-8):
+        assert not vault.gaussian_is_better([weight, 1 - weight], epsilon, epsilon * share)
+    assert vault.gaussian_is_better([0.5, 0.5], 0.01, 0.01 / 200)
+
+
+def test_gaussian_noise_would_help_statistics_that_one_rating_moves_in_many_places():
+    """The comparison is not idle: spread over 400 sums, the Gaussian wins."""
+    assert vault.gaussian_is_better([1 / 400] * 400, 1.0, 1e-6)
+
+
+def test_a_delta_is_accepted_and_the_stronger_promise_is_certified(ratings):
+    v = Vault(ratings, 1.0, delta=1e-6, noise=NoiseSource.system())
+    v.window_sums(3.0, 1.0, item_weight=0.4, epsilon=0.9)
+    assert v.certificate().delta == 0

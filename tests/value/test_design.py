@@ -1,0 +1,219 @@
+"""Public features: what the mask alone says about users and items, against dense linear algebra and loops."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dpsr.data.assemble import mask_of_cells
+from dpsr.engine import MemoryTable
+from dpsr.value.design import Design, mask_embeddings, public_features, standardise
+
+
+def mask_of(dense):
+    """The mask of a 0/1 matrix."""
+    m, n = dense.shape
+    ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (m, n))
+    return mask_of_cells(np.flatnonzero(dense.ravel()), *ids)
+
+
+def embed(mask, rank):
+    return mask_embeddings(MemoryTable(mask), rank)
+
+
+def communities(seed=0, m=60, n=45, groups=4, inside=0.5, outside=0.06):
+    """Users and items in groups that mostly rate their own: a spectral gap after `groups` pairs."""
+    rng = np.random.default_rng(seed)
+    same = np.arange(m)[:, None] % groups == np.arange(n) % groups
+    return (rng.random((m, n)) < np.where(same, inside, outside)).astype(int)
+
+
+def normalised(dense, regularised=True):
+    """Oracle: (D_u + n)^-1/2 M (D_j + c)^-1/2 with the average degree of those that have any, or without it."""
+    rows, columns = dense.sum(axis=1), dense.sum(axis=0)
+    extra_u = dense.sum() / (rows > 0).sum() if regularised else 0
+    extra_j = dense.sum() / (columns > 0).sum() if regularised else 0
+    left, right = 1 / np.sqrt(np.maximum(rows + extra_u, 1e-9)), 1 / np.sqrt(np.maximum(columns + extra_j, 1e-9))
+    return dense * left[:, None] * right, left, right
+
+
+def overlap(a, b):
+    """The cosines of the principal angles between two column spaces."""
+    qa, qb = np.linalg.qr(a)[0], np.linalg.qr(b)[0]
+    return np.linalg.svd(qa.T @ qb, compute_uv=False)
+
+
+def test_embeddings_span_the_singular_vectors_after_the_first_of_the_regularised_mask():
+    dense = communities()
+    mask = mask_of(dense)
+    N, left, right = normalised(dense)
+    U, _, Vt = np.linalg.svd(N, full_matrices=False)
+    embeddings = embed(mask, 3)
+    P, Q = embeddings.users, embeddings.items
+    assert P.shape == (60, 3)
+    assert Q.shape == (45, 3)
+    assert overlap(P / left[:, None], U[:, 1:4]).min() > 0.999
+    assert overlap(Q / right[:, None], Vt[1:4].T).min() > 0.999
+    assert overlap(P / left[:, None], U[:, :1]).max() < 0.05, "the first pair is popularity and is left out"
+
+
+def test_embeddings_are_singular_vectors_divided_by_the_root_of_the_regularised_count():
+    dense = communities(1)
+    mask = mask_of(dense)
+    N, left, right = normalised(dense)
+    embeddings = embed(mask, 3)
+    P, Q = embeddings.users, embeddings.items
+    U, V = P / left[:, None], Q / right[:, None]
+    np.testing.assert_allclose(U.T @ U, np.eye(3), atol=1e-6)
+    np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-6)
+    S = np.linalg.svd(N, compute_uv=False)[1:4]
+    np.testing.assert_allclose(U.T @ N @ V, np.diag(S), atol=0.01)
+
+
+def test_the_affinity_is_the_best_low_rank_picture_of_the_mask_undone_from_its_normalisation():
+    dense = communities(1)
+    N, left, right = normalised(dense)
+    U, S, Vt = np.linalg.svd(N, full_matrices=False)
+    wanted = (U[:, :4] * S[:4]) @ Vt[:4] / left[:, None] / right
+    affinity = embed(mask_of(dense), 3).affinity
+    np.testing.assert_allclose(affinity.users @ affinity.items.T, wanted, atol=0.02 * np.abs(wanted).max())
+
+
+def island():
+    """A connected crowd, and two people who rated nothing but the same two items nobody else did."""
+    dense = np.zeros((62, 42), dtype=int)
+    dense[:60, :40] = communities(2, 60, 40)
+    dense[60:, 40:] = 1
+    return dense
+
+
+def test_an_island_of_two_users_does_not_get_a_leading_vector_of_its_own():
+    dense = island()
+    mask = mask_of(dense)
+    without = np.linalg.svd(normalised(dense, regularised=False)[0])[0][:, :2]
+    alone = np.linalg.svd(without[60:], compute_uv=False).max()
+    assert alone > 0.999, "without the regularisation the island is one of the two leading vectors"
+    _, left, _ = normalised(dense)
+    P = embed(mask, 3).users
+    assert np.linalg.svd((P / left[:, None])[60:], compute_uv=False).max() < 0.3
+
+
+def standardised_by_hand(column, weight):
+    """Oracle: centre, scale to unit weighted mean square, cut at three; twice."""
+    for _ in range(2):
+        mean = sum(w * v for w, v in zip(weight, column, strict=True)) / sum(weight)
+        size = np.sqrt(sum(w * (v - mean) ** 2 for w, v in zip(weight, column, strict=True)) / sum(weight))
+        column = [min(max((v - mean) / size, -3.0), 3.0) for v in column]
+    return np.array(column)
+
+
+def plain_by_hand(dense):
+    """Oracle for users: log count, its square, the mean log count of the items rated."""
+    counts, popularity = dense.sum(axis=1), dense.sum(axis=0)
+    log_count = standardised_by_hand([np.log(1 + c) for c in counts], counts)
+    square = standardised_by_hand([min(v * v, 6.0) for v in log_count], counts)
+    partners = [
+        np.mean([np.log(1 + popularity[j]) for j in np.flatnonzero(row)]) if row.any() else 0.0 for row in dense
+    ]
+    again = (standardised_by_hand(column, counts) for column in (log_count, partners))
+    log_count, partners = again  # the logarithm was cut before it was squared, and is standardised with the others
+    return np.column_stack([np.ones(len(dense)), log_count, square, partners])
+
+
+def test_count_features_are_those_of_a_plain_loop_on_both_sides():
+    dense = communities(3)
+    dense[4], dense[:, 7] = 1, 1  # an outlier on either side
+    mask = mask_of(dense)
+    x, z = public_features(MemoryTable(mask), embed(mask, 2))
+    np.testing.assert_allclose(x[:, :4], plain_by_hand(dense), atol=1e-9)
+    np.testing.assert_allclose(z[:, :4], plain_by_hand(dense.T), atol=1e-9)
+
+
+def test_standardised_columns_have_weighted_mean_zero_and_unit_mean_square():
+    rng = np.random.default_rng(4)
+    columns, weight = rng.uniform(5, 9, (200, 3)), rng.integers(0, 20, 200).astype(float)
+    plain = standardise(columns, weight)
+    np.testing.assert_allclose(weight @ plain / weight.sum(), 0, atol=1e-12)
+    np.testing.assert_allclose(weight @ plain**2 / weight.sum(), 1, rtol=1e-12)
+    np.testing.assert_allclose(standardise(3 * columns - 7, weight), plain, atol=1e-10)
+
+
+def test_standardising_cuts_outliers_and_silences_constants():
+    columns = np.column_stack([np.r_[np.zeros(99), 1e6], np.full(100, 2.5)])
+    plain = standardise(columns, np.ones(100))
+    assert np.abs(plain).max() <= 3
+    assert (plain[:, 1] == 0).all()
+
+
+def test_every_feature_is_centred_over_ratings_within_what_the_cut_leaves():
+    design = Design.of(mask_of(communities(5)))
+    for features, counts in ((design.x, design.user_counts), (design.z, design.item_counts)):
+        assert np.abs(counts @ features[:, 1:] / counts.sum()).max() < 0.1
+        size = counts @ features[:, 1:] ** 2 / counts.sum()
+        assert size.min() > 0.8
+        assert size.max() < 1 + 1e-9
+
+
+def test_a_row_without_ratings_takes_the_mean_features_of_the_rarest_rows():
+    dense = communities(6)
+    dense[[3, 17]], dense[:, 5] = 0, 0
+    dense[8] = 0
+    dense[8, 2] = dense[9, 2] = 1
+    dense[9, 3:] = 0
+    dense[9, :2] = 0
+    mask = mask_of(dense)
+    design = Design.of(mask)
+    for features, counts in ((design.x, design.user_counts), (design.z, design.item_counts)):
+        rarest = features[counts == counts[counts > 0].min()].mean(axis=0)
+        assert (counts == 0).any()
+        np.testing.assert_allclose(features[counts == 0], np.tile(rarest, ((counts == 0).sum(), 1)), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "dense",
+    [
+        np.ones((2, 2)), np.eye(2), np.array([[1, 0], [0, 0]]), np.ones((3, 3)), np.ones((2, 40)), np.eye(5, 30),
+        np.ones((30, 5)), np.triu(np.ones((6, 6))),
+    ],
+    ids=["full 2x2", "diagonal 2x2", "one rating", "full 3x3", "two rows", "strangers", "full", "staircase"],
+)  # fmt: skip
+def test_the_smallest_masks_have_finite_features(dense):
+    design = Design.of(mask_of(dense.astype(int)))
+    assert np.isfinite(design.x).all()
+    assert np.isfinite(design.z).all()
+    assert design.x.shape == (dense.shape[0], 4 + design.embedding)
+    assert design.z.shape == (dense.shape[1], 4 + design.embedding)
+    assert max(np.abs(design.x).max(), np.abs(design.z).max()) <= 3
+
+
+def test_a_mask_of_two_users_has_no_embedding():
+    mask = mask_of(np.ones((2, 40), dtype=int))
+    embeddings = embed(mask, 8)
+    assert embeddings.users.shape == (2, 0)
+    assert embeddings.items.shape == (40, 0)
+
+
+def test_features_depend_on_who_rated_what_and_on_nothing_else_in_the_mask():
+    mask = mask_of(communities(7))
+    times = np.arange(mask.n_ratings, dtype=np.int64)
+    names = pa.array([f"user {u:03d}" for u in range(mask.n_users)])
+    other = Design.of(replace(mask, timestamps=times, user_ids=names))
+    design = Design.of(mask)
+    np.testing.assert_array_equal(design.x, other.x)
+    np.testing.assert_array_equal(design.z, other.z)
+
+
+def test_every_weight_has_one_group():
+    design = Design.of(mask_of(communities(8)), rank=3)
+    q = d = 7
+    expected = np.full((q, d), 5)
+    for j in range(q):
+        for u in range(d):
+            if j == 0 and u == 0:
+                expected[j, u] = 0
+            elif u == 0:
+                expected[j, u] = 1 if j < 4 else 2
+            elif j == 0:
+                expected[j, u] = 3 if u < 4 else 4
+    np.testing.assert_array_equal(design.weight_groups, expected)

@@ -1,0 +1,235 @@
+"""Stage 2 of the default: effects from noisy sums, against dense linear algebra, loops and simulation."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dpsr.data.assemble import mask_of_cells
+from dpsr.value.design import Design
+from dpsr.value.effects import _COEFFICIENTS, _PSEUDO, Effects, NoisySums, _Problem, learn_effects, own_observations
+from dpsr.value.priors import EFFECT, ridge
+
+GAIN_I, GAIN_U = 0.37, 0.23
+
+
+def design_of(m, n, density, seed=0, cold=False):
+    rng = np.random.default_rng(seed)
+    dense = rng.random((m, n)) < density
+    if cold:
+        dense[2], dense[:, 3] = False, False
+    ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (m, n))
+    return Design.of(mask_of_cells(np.flatnonzero(dense.ravel()), *ids)), dense
+
+
+@pytest.fixture
+def small():
+    """Twelve users, nine items, sums of any value, every hyper-parameter its own."""
+    design, dense = design_of(12, 9, 0.4, cold=True)
+    rng = np.random.default_rng(1)
+    sums = NoisySums(
+        rng.normal(size=9), rng.uniform(0.5, 2, 9), GAIN_I, rng.normal(size=12), rng.uniform(0.5, 2, 12), GAIN_U
+    )
+    q, d = design.z.shape[1], design.x.shape[1]
+    effects = Effects(
+        rng.normal(size=(q, d)), rng.normal(size=9), rng.normal(size=12), rng.uniform(5, 50, 6), 0.05, 0.08,
+        rng.uniform(0.01, 0.05, 9), rng.uniform(0.01, 0.08, 12),
+    )  # fmt: skip
+    return design, dense, sums, effects
+
+
+def sums_by_hand(design, dense):
+    """Oracle: H, one row per sum and one column per weight, item effect and user effect, rating by rating."""
+    (m, n), q, d = dense.shape, design.z.shape[1], design.x.shape[1]
+    H = np.zeros((n + m, q * d + n + m))
+    for u in range(m):
+        for j in range(n):
+            if dense[u, j]:
+                row = np.concatenate([np.kron(design.z[j], design.x[u]), np.eye(n)[j], np.eye(m)[u]])
+                H[j] += GAIN_I * row
+                H[n + u] += GAIN_U * row
+    return H
+
+
+def flat(effects):
+    return np.concatenate([effects.weights.ravel(), effects.item, effects.user])
+
+
+def prior_precision(design, effects):
+    groups = design.weight_groups.ravel()
+    return np.concatenate([
+        effects.ridge[groups],
+        np.full(len(effects.item), 1 / effects.item_prior_variance),
+        np.full(len(effects.user), 1 / effects.user_prior_variance),
+    ])  # fmt: skip
+
+
+def test_expected_sums_are_sums_over_ratings_of_what_the_model_says(small):
+    design, dense, sums, effects = small
+    items, users = _Problem(design, sums).forward(effects)
+    np.testing.assert_allclose(np.concatenate([items, users]), sums_by_hand(design, dense) @ flat(effects), atol=1e-10)
+
+
+def test_one_step_solves_the_dense_normal_equations(small):
+    """(H' R^-1 H + P) theta = H' R^-1 T, in the norm conjugate gradients minimise."""
+    design, dense, sums, effects = small
+    H = sums_by_hand(design, dense)
+    R = np.concatenate([sums.item_variance, sums.user_variance])
+    A = H.T @ (H / R[:, None]) + np.diag(prior_precision(design, effects))
+    exact = np.linalg.solve(A, H.T @ (np.concatenate([sums.item_values, sums.user_values]) / R))
+    found = flat(_Problem(design, sums).solve(effects, effects.ridge, 0.06))
+    assert (found - exact) @ A @ (found - exact) <= 1e-5 * (exact @ A @ exact)
+    for wrong in (0.95, 1.05):
+        assert (found - wrong * exact) @ A @ (found - wrong * exact) > 1e-3 * (exact @ A @ exact)
+
+
+def test_the_precision_of_the_weights_is_a_sum_of_kronecker_products(small):
+    """Oracle: every sum's row of weights, over its variance with both effects integrated out."""
+    design, dense, sums, effects = small
+    q = effects.weights.size
+    H = sums_by_hand(design, dense)[:, :q]
+    spread = []
+    for j in range(9):
+        c = dense[:, j].sum()
+        spread.append(
+            sums.item_variance[j] + GAIN_I**2 * (c**2 * effects.item_prior_variance + c * effects.user_prior_variance)
+        )
+    for u in range(12):
+        c = dense[u].sum()
+        spread.append(
+            sums.user_variance[u] + GAIN_U**2 * (c**2 * effects.user_prior_variance + c * effects.item_prior_variance)
+        )
+    wanted = sum(np.outer(h, h) / s for h, s in zip(H, spread, strict=True))
+    np.testing.assert_allclose(_Problem(design, sums)._gram(effects), wanted, atol=1e-10)
+
+
+def doubts_by_hand(dense, sums, e):
+    """Oracle: own sum with uncertain partners, the partners' own sums, and the prior; one row at a time."""
+    m, n = dense.shape
+    c, k = dense.sum(axis=0), dense.sum(axis=1)
+    around_i = [
+        sums.item_variance[j] + GAIN_I**2 * sum(e.user_posterior_variance[u] for u in range(m) if dense[u, j])
+        for j in range(n)
+    ]
+    around_u = [
+        sums.user_variance[u] + GAIN_U**2 * sum(e.item_posterior_variance[j] for j in range(n) if dense[u, j])
+        for u in range(m)
+    ]
+    items, users = [], []
+    for j in range(n):
+        own = (GAIN_I * c[j]) ** 2 / around_i[j]
+        other = sum(
+            GAIN_U**2 / (around_u[u] + (GAIN_U * k[u]) ** 2 * e.user_posterior_variance[u])
+            for u in range(m)
+            if dense[u, j]
+        )
+        items.append(1 / (own + other + 1 / e.item_prior_variance))
+    for u in range(m):
+        own = (GAIN_U * k[u]) ** 2 / around_u[u]
+        other = sum(
+            GAIN_I**2 / (around_i[j] + (GAIN_I * c[j]) ** 2 * e.item_posterior_variance[j])
+            for j in range(n)
+            if dense[u, j]
+        )
+        users.append(1 / (own + other + 1 / e.user_prior_variance))
+    return np.array(items), np.array(users)
+
+
+def test_doubts_and_hyper_parameters_follow_the_stated_fixed_point(small):
+    design, dense, sums, effects = small
+    default_ridge, default_share = np.array([3.0, 7.0, 11.0, 13.0, 17.0, 19.0]), 0.06
+    new = _Problem(design, sums).solve(effects, default_ridge, default_share)
+    items, users = doubts_by_hand(dense, sums, effects)
+    np.testing.assert_allclose(new.item_posterior_variance, items, rtol=1e-10)
+    np.testing.assert_allclose(new.user_posterior_variance, users, rtol=1e-10)
+    for effect, doubt, old, share in (
+        (new.item, items, effects.item_prior_variance, new.item_prior_variance),
+        (new.user, users, effects.user_prior_variance, new.user_prior_variance),
+    ):  # fmt: skip
+        dof = sum(1 - v / old for v in doubt)
+        assert share == pytest.approx((sum(a * a for a in effect) + _PSEUDO * default_share) / (dof + _PSEUDO))
+    groups = design.weight_groups.ravel()
+    block = np.linalg.inv(_Problem(design, sums)._gram(effects) + np.diag(effects.ridge[groups]))
+    for g in range(1, 6):
+        mine = np.flatnonzero(groups == g)
+        known = sum(1 - effects.ridge[g] * block[i, i] for i in mine)
+        size = sum(new.weights.ravel()[i] ** 2 for i in mine)
+        assert new.ridge[g] == pytest.approx((known + _COEFFICIENTS) / (size + _COEFFICIENTS / default_ridge[g]))
+    assert new.ridge[0] == effects.ridge[0], "the constant keeps the prior of the noisy mean"
+
+
+def test_own_messages_are_what_a_sum_says_with_everything_else_at_its_posterior(small):
+    design, dense, sums, e = small
+    items, users = own_observations(design, sums, e)
+    W = design.z @ e.weights @ design.x.T
+    for j in range(9):
+        raters = np.flatnonzero(dense[:, j])
+        if not len(raters):
+            assert (items.value[j], items.variance[j]) == (0, 1e12)
+            continue
+        rest = sums.item_values[j] - GAIN_I * sum(W[j, u] + e.user[u] for u in raters)
+        doubt = sums.item_variance[j] + GAIN_I**2 * sum(e.user_posterior_variance[u] for u in raters)
+        assert items.value[j] == pytest.approx(rest / (GAIN_I * len(raters)))
+        assert items.variance[j] == pytest.approx(doubt / (GAIN_I * len(raters)) ** 2)
+    for u in range(12):
+        rated = np.flatnonzero(dense[u])
+        if not len(rated):
+            assert (users.value[u], users.variance[u]) == (0, 1e12)
+            continue
+        rest = sums.user_values[u] - GAIN_U * sum(W[j, u] + e.item[j] for j in rated)
+        doubt = sums.user_variance[u] + GAIN_U**2 * sum(e.item_posterior_variance[j] for j in rated)
+        assert users.value[u] == pytest.approx(rest / (GAIN_U * len(rated)))
+        assert users.variance[u] == pytest.approx(doubt / (GAIN_U * len(rated)) ** 2)
+
+
+def simulated(m, n, density, item_variance, user_variance, noise, seed):
+    """Sums of ratings that have effects and nothing else, with Gaussian noise of a stated variance."""
+    design, dense = design_of(m, n, density, seed)
+    rng = np.random.default_rng(seed + 1)
+    item, user = rng.normal(0, np.sqrt(item_variance), n), rng.normal(0, np.sqrt(user_variance), m)
+    eta = (user[:, None] + item) * dense
+    sums = NoisySums(
+        GAIN_I * eta.sum(axis=0) + rng.normal(0, np.sqrt(noise), n), np.full(n, noise), GAIN_I,
+        GAIN_U * eta.sum(axis=1) + rng.normal(0, np.sqrt(noise), m), np.full(m, noise), GAIN_U,
+    )  # fmt: skip
+    return design, dense, sums, item, user
+
+
+def test_planted_effects_are_recovered_when_the_noise_is_tiny():
+    design, dense, sums, item, user = simulated(60, 50, 0.3, 0.04, 0.02, 1e-5, 2)
+    e = learn_effects(design, sums, ridge(0.25, 1e-4), 0.25)
+    found = (design.z @ e.weights @ design.x.T).T + e.user[:, None] + e.item
+    truth = user[:, None] + item
+    assert np.std((found - truth)[dense]) < 0.12 * np.std(truth[dense])
+
+
+def test_effects_shrink_to_nothing_when_the_noise_is_huge():
+    design, _, sums, _, _ = simulated(60, 50, 0.3, 0.04, 0.02, 1e-2, 3)
+    deaf = replace(sums, item_variance=np.full(50, 1e12), user_variance=np.full(60, 1e12))
+    e = learn_effects(design, deaf, ridge(0.25, 1e-4), 0.25)
+    assert max(np.abs(flat(e))) < 1e-6
+    assert 0 < e.item_prior_variance <= EFFECT * 0.25 * (1 + 1e-6), "nothing was learned, so the prior decides"
+    assert e.item_prior_variance == pytest.approx(e.user_prior_variance)
+    np.testing.assert_allclose(e.item_posterior_variance, e.item_prior_variance, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("item", "user"), [(0.1, 0.01), (0.01, 0.1), (0.04, 0.04)])
+def test_variance_components_are_found_within_a_factor(item, user):
+    """They start from one and the same value, 0.03."""
+    design, _, sums, _, _ = simulated(300, 250, 0.12, item, user, 0.05, 4)
+    e = learn_effects(design, sums, ridge(0.25, 1e-4), 0.25)
+    assert item / 1.5 < e.item_prior_variance < item * 1.5
+    assert user / 1.5 < e.user_prior_variance < user * 1.5
+
+
+def test_doubts_are_honest_about_the_error_of_the_effects():
+    """Distribution test: squared errors average to the stated posterior variance, centred within each side."""
+    ratios = []
+    for seed in range(10, 13):
+        design, _, sums, item, user = simulated(200, 160, 0.12, 0.05, 0.05, 1.0, seed)
+        e = learn_effects(design, sums, ridge(0.25, 1e-4), 0.25)
+        shared = (design.z @ e.weights)[:, 0]
+        ratios.append(np.var(e.item + shared - item) / e.item_posterior_variance.mean())
+        ratios.append(np.var(e.user + (design.x @ e.weights[0]) - user) / e.user_posterior_variance.mean())
+    assert 0.6 < np.mean(ratios) < 1.6

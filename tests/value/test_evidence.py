@@ -1,0 +1,302 @@
+"""Stage 3 of the default: it starts where the sums ended, finds factors where there are any, and never runs away."""
+
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from value_states import Y, clear_symbols, design_of, effects_of
+
+from dpsr import DPSR, Ratings, Scale
+from dpsr.data.assemble import mask_of_cells
+from dpsr.evaluate.baselines import Bias
+from dpsr.value.design import Design
+from dpsr.value.effects import EffectObservation, Effects
+from dpsr.value.evidence import EvidenceState, Starts, learn_from_symbols
+from dpsr.value.levels import with_variance
+from dpsr.value.priors import ridge
+from dpsr.value.sweep import held_out
+
+
+def means(state):
+    """eta at every rating."""
+    mask = state.design.table.mask
+    return np.einsum("ed,ed->e", state.left[mask.users], state.right[mask.items])
+
+
+def sweeps(state, tables, messages, rounds):
+    """Items first, then users and items in turn; how far each users' update moved the means."""
+    moves = []
+    for step in range(rounds):
+        family = with_variance(Y, np.zeros(len(Y)), state.residual, means(state)[::20])
+        moves.append(state.sweep(tables, family, messages, users=step > 0))
+    return moves[1:]
+
+
+def test_before_the_first_sweep_the_model_is_what_the_sums_said():
+    design = design_of(30, 20, 0.3, 0)
+    effects = effects_of(design, np.random.default_rng(1))
+    state = EvidenceState(design, effects, ridge(0.1, 1e-4), mean=0.17, variance=0.1, k=4)
+    mask = design.table.mask
+    for e in range(0, mask.n_ratings, 7):
+        u, j = mask.users[e], mask.items[e]
+        said = 0.17 + design.z[j] @ effects.weights @ design.x[u] + effects.item[j] + effects.user[u]
+        assert means(state)[e] == pytest.approx(said)
+        assert state.left[u : u + 1][0] @ state.right[j] == pytest.approx(said)
+
+
+def low_rank(seed, m=150, n=100, density=0.35, rank=2):
+    """Factors and nothing else, missing at random: the mask says nothing, biases say nothing."""
+    design = design_of(m, n, density, seed)
+    rng = np.random.default_rng(seed + 1)
+    p, q = rng.normal(size=(m, rank)), rng.normal(size=(n, rank))
+    eta = np.clip(0.22 * p @ q.T, -0.95, 0.95)
+    mask = design.table.mask
+    clear = eta[mask.users, mask.items] + rng.normal(0, 0.08, mask.n_ratings)
+    levels = np.clip(np.rint((clear + 1) / 2 * (len(Y) - 1)), 0, len(Y) - 1).astype(np.int64)
+    return design, eta, levels
+
+
+def silent(design):
+    m, n = design.census.shape
+    return EffectObservation(np.zeros(n), np.full(n, 1e12)), EffectObservation(np.zeros(m), np.full(m, 1e12))
+
+
+def test_factors_take_over_where_the_mask_says_nothing():
+    """Symbols without noise: unseen cells are predicted to a third of what no factors leave, and the noise is found."""
+    design, eta, levels = low_rank(2)
+    variance = float(Y[levels].var())
+    tables = clear_symbols(design, levels)
+    state = EvidenceState(
+        design, effects_of(design), ridge(variance, 1e-4), mean=float(Y[levels].mean()), variance=variance, k=4
+    )
+    plain = state.left[:] @ state.right.T
+    moves = sweeps(state, tables, silent(design), 9)
+    mask = design.table.mask
+    unseen = np.ones(mask.shape, dtype=bool)
+    unseen[mask.users, mask.items] = False
+    before, after = (np.sqrt(np.mean((table - eta)[unseen] ** 2)) for table in (plain, state.left[:] @ state.right.T))
+    assert after < before / 3
+    assert moves[-1] < 0.2 * max(moves)
+    assert state.residual <= 0.2 * variance, "most of the variance is known to be explained"
+    assert state.residual >= 0.003 * variance - 1e-12
+
+
+def test_a_sweep_adds_to_what_the_sums_said_and_does_not_count_it_twice():
+    """Effects and shared weights known only half from the sums: the other half comes from the ratings."""
+    design = design_of(80, 60, 0.4, 7)
+    rng = np.random.default_rng(8)
+    truth = effects_of(design, rng)
+    eta = (0.25 + design.z @ truth.weights @ design.x.T + truth.item[:, None] + truth.user).T
+    clear = eta[design.table.mask.users, design.table.mask.items]
+    levels = np.rint((clear + rng.normal(0, 0.1, len(clear)) + 1) / 2 * 40).clip(0, 40).astype(np.int64)
+    tables = clear_symbols(design, levels)
+    half = replace(truth, item=truth.item / 2, user=truth.user / 2, weights=truth.weights / 2)
+    variance = float(Y[levels].var())
+    state = EvidenceState(design, half, ridge(variance, 1e-4), mean=0.25, variance=variance, k=0)
+    before = np.std(state.left[:] @ state.right.T - eta)
+    moved = sweeps(state, tables, silent(design), 5)[-1]
+    off = state.left[:] @ state.right.T - eta
+    assert np.std(off) < 0.4 * before
+    assert abs(off.mean()) < 0.02
+    assert moved < 0.1
+    assert state.residual == pytest.approx(0.1**2, rel=0.5)
+
+
+def test_without_factors_in_the_data_none_are_invented():
+    """Pure noise around one mean: the model stays within a few per cent of a deviation of it."""
+    design, _, levels = low_rank(3)
+    levels = np.random.default_rng(4).permutation(levels)
+    variance = float(Y[levels].var())
+    tables = clear_symbols(design, levels)
+    state = EvidenceState(
+        design, effects_of(design), ridge(variance, 1e-4), mean=float(Y[levels].mean()), variance=variance, k=4
+    )
+    sweeps(state, tables, silent(design), 6)
+    off = state.left[:] @ state.right.T - Y[levels].mean()
+    assert np.sqrt(np.mean(off**2)) < 0.3 * np.sqrt(variance)
+    assert state.residual > 0.8 * variance
+
+
+def test_at_a_generous_epsilon_the_whole_pipeline_beats_the_raw_bias_model_on_low_rank_ratings():
+    design, _, levels = low_rank(5)
+    ratings = Ratings(design.table.mask, levels.astype(np.uint16), Scale(0, 40))
+    train, test = ratings.split(0.2, seed=0)
+    model = DPSR(20, random_state=0).fit(train).model_
+    bias = Bias().fit(train.mask, train.values, train.scale)
+    ours, theirs = (
+        np.sqrt(np.mean((one.predict(test.mask.users, test.mask.items) - test.values) ** 2)) for one in (model, bias)
+    )
+    assert ours < 0.7 * theirs
+
+
+SHAPES = {
+    "2 x 2": (2, 2, 3, Scale(1, 5)),
+    "tiny": (5, 4, 9, Scale(1, 5)),
+    "dense": (20, 15, 300, Scale(1, 5)),
+    "extremely sparse": (150, 120, 160, Scale(1, 5)),
+    "two levels": (25, 20, 150, Scale(0, 1)),
+    "three rows": (3, 150, 200, Scale(1, 10)),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("values", ["random", "all the top mark", "two camps"])
+def test_nothing_diverges_on_any_mask_at_any_epsilon(shape, values):
+    m, n, N, scale = SHAPES[shape]
+    rng = np.random.default_rng(6)
+    cells = np.sort(rng.choice(m * n, N, replace=False))
+    top = scale.n_levels - 1
+    levels = {
+        "random": rng.integers(0, top + 1, N),
+        "all the top mark": np.full(N, top),
+        "two camps": np.where((cells // n + cells % n) % 2, 0, top),
+    }[values]
+    ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (m, n))
+    ratings = Ratings(mask_of_cells(cells, *ids), levels.astype(np.uint16), scale)
+    for epsilon in (0.01, 0.1, 1, 5, 20):
+        model = DPSR(epsilon, random_state=0).fit(ratings).model_
+        table = model.user_factors @ model.item_factors.T
+        assert np.isfinite(table).all()
+        assert np.abs(table - scale.midpoint).max() < 3 * scale.width
+        assert 0 < model.residual_variance <= scale.width**2
+
+
+def test_factors_start_along_what_the_means_leave_unexplained():
+    """Noiseless symbols of a rank-one matrix: the first factor is the truth, up to its sign and size."""
+    rng = np.random.default_rng(0)
+    m, n, scale = 120, 60, Scale(0, 100)
+    u, v = rng.normal(size=m), rng.normal(size=n)
+    cells = np.flatnonzero(rng.random(m * n) < 0.4)
+    values = np.clip(np.rint(65 + 8 * u[cells // n] * v[cells % n]), 0, 100)
+    ratings = Ratings.from_arrays(cells // n, cells % n, values, scale=scale)
+    design = Design.of(ratings.mask)
+    zeros = Effects(np.zeros((design.z.shape[1], design.x.shape[1])), np.zeros(n), np.zeros(m), np.ones(6), 0.1, 0.1,
+                    np.zeros(n), np.zeros(m))  # fmt: skip
+    state = EvidenceState(design, zeros, np.ones(6), mean=0.3, variance=0.1, k=2)
+    y = np.linspace(-1, 1, 101)
+    clear_symbols(design, ratings.levels)
+    state.find_factors({0: np.eye(101)}, with_variance(y, np.zeros(101), 0.05, np.zeros(1)))
+    assert abs(np.corrcoef(state.f[:, 0], u)[0, 1]) > 0.95
+    assert state.f.std(axis=0) == pytest.approx(1, abs=0.2)
+
+
+def state_of(design, levels, k=8):
+    variance = float(Y[levels].var())
+    state = EvidenceState(
+        design, effects_of(design), ridge(variance, 1e-4), mean=float(Y[levels].mean()), variance=variance, k=k
+    )
+    return state, Starts(clear_symbols(design, levels), Y, np.zeros(len(Y)), silent(design))
+
+
+def learn(state, starts):
+    return learn_from_symbols(state, starts.tables, starts.y, starts.log_base, starts.observations, "released")
+
+
+def test_a_bold_start_is_chosen_where_caution_shrinks_factors_away(monkeypatch):
+    """As many factors as half a user's ratings and hardly any noise: the paper's generator in small."""
+    rng = np.random.default_rng(12)
+    design = design_of(150, 100, 0.2, 11)
+    eta = 0.1 * rng.normal(size=(150, 8)) @ rng.normal(size=(8, 100))
+    mask = design.table.mask
+    levels = np.rint((eta[mask.users, mask.items] + 1) / 2 * 40).clip(0, 40).astype(np.int64)
+    unseen = np.ones(mask.shape, dtype=bool)
+    unseen[mask.users, mask.items] = False
+
+    def error(state):
+        return float(np.sqrt(np.mean((state.left[:] @ state.right.T - eta)[unseen] ** 2)))
+
+    state, learning = state_of(design, levels)
+    found = learn(state, learning)
+    monkeypatch.setattr("dpsr.value.evidence.TRIAL_RATINGS", 0)
+    state, learning = state_of(design, levels)
+    cautious = learn(state, learning)
+    assert found.residual < 0.5 * cautious.residual
+    assert error(found) < 0.7 * error(cautious)
+
+
+def test_no_other_start_is_chosen_where_there_is_nothing_to_learn(monkeypatch):
+    """Shuffled ratings: whatever explains more of them explains the held-out ones worse."""
+    design, _, levels = low_rank(3)
+    state, learning = state_of(design, np.random.default_rng(4).permutation(levels))
+    chosen = []
+    choose = Starts.most_likely
+    monkeypatch.setattr(Starts, "most_likely", lambda self, starts: chosen.append(starts) or choose(self, starts))
+    found = learn(state, learning)
+    cautious, _, bold = chosen[0]
+    assert found is cautious
+    assert found.residual > 0.75 * found.variance
+    assert bold.residual < 0.95 * found.residual, "the bold one overfits, so there was something to refuse"
+
+
+def test_a_start_must_be_clearly_more_likely():
+    design, _, levels = low_rank(3)
+    state, learning = state_of(design, levels)
+    assert learning.most_likely([state, state.fork()]) is state
+    better = state.fork()
+    mask = design.table.mask
+    truth = np.zeros(mask.shape)
+    truth[mask.users, mask.items] = Y[levels]
+    u, s, v = np.linalg.svd(truth - state.left[:] @ state.right.T * (truth != 0), full_matrices=False)
+    better.f, better.g = u[:, :8] * s[:8], v[:8].T
+    assert learning.most_likely([state, better]) is better
+    assert learning.most_likely([better, state]) is better
+
+
+def test_a_trial_does_not_see_what_is_held_out():
+    """Other symbols on the held-out ratings change nothing; one other symbol elsewhere does."""
+    design, _, levels = low_rank(3)
+    block = next(iter(design.table.scan()))
+    held = held_out(block)
+    assert 0.03 < held.mean() < 0.07
+    fresh, _ = state_of(design, levels)
+    family = with_variance(Y, np.zeros(len(Y)), fresh.residual, means(fresh)[::20])
+
+    def learned(levels, trial):
+        state = fresh.fork()
+        learning = Starts(clear_symbols(design, levels), Y, np.zeros(len(Y)), silent(design))
+        state.f = fresh.f.copy()
+        state.find_factors(learning.tables, family, trial=trial)
+        for step in range(2):
+            state.sweep(learning.tables, family, learning.observations, users=step > 0, trial=trial)
+        return state.right
+
+    other, elsewhere = levels.copy(), levels.copy()
+    other[held] = levels.max() - levels[held]
+    elsewhere[np.flatnonzero(~held)[0]] = 0
+    np.testing.assert_array_equal(learned(other, True), learned(levels, True))
+    assert np.any(learned(elsewhere, True) != learned(levels, True))
+    assert np.any(learned(other, False) != learned(levels, False))
+    cut = replace(block, start=block.start + 1, items=block.items[1:])
+    np.testing.assert_array_equal(held_out(cut), held[1:])
+
+
+def test_held_out_symbols_are_as_likely_as_their_levels_around_the_mean():
+    """Without noise the chance of a symbol is that of its level, between two means of the grid as well."""
+    design, _, levels = low_rank(3)
+    state, learning = state_of(design, levels)
+    family = with_variance(Y, np.zeros(len(Y)), state.residual, means(state)[::20])
+    held = held_out(next(iter(design.table.scan())))
+    expected = [
+        np.log(np.interp(m, family.means, family.table[:, level]))
+        for m, level in zip(means(state)[held], levels[held], strict=True)
+    ]
+    np.testing.assert_allclose(state.held_out(learning.tables, family), expected, rtol=1e-6)
+
+
+def test_a_fork_learns_alone_and_a_bold_sweep_takes_the_partners_for_known():
+    design, _, levels = low_rank(2)
+    state, learning = state_of(design, levels)
+    symbols, family = learning.tables, with_variance(Y, np.zeros(len(Y)), state.residual, means(state)[::20])
+    state.find_factors(symbols, family)
+    known = deepcopy((state.item_prior, state.user_prior, state.right, state.residual))
+    bold, shy = state.fork(), state.fork()
+    for step in range(2):
+        bold.sweep(symbols, family, silent(design), users=step > 0, bold=True)
+        shy.sweep(symbols, family, silent(design), users=step > 0)
+    np.testing.assert_array_equal(state.right, known[2])
+    for before, after in zip(known[:2], (state.item_prior, state.user_prior), strict=True):
+        np.testing.assert_array_equal(before.covariance, after.covariance)
+        np.testing.assert_array_equal(before.ridge, after.ridge)
+    assert np.linalg.norm(bold.f) > np.linalg.norm(shy.f), "uncertain partners shrink"
