@@ -24,7 +24,7 @@ def csv(tmp_path):
 def test_one_command_turns_a_csv_into_a_release(dpsr, csv, tmp_path):
     outcome = dpsr("release", csv, "--scale", "1:5:1", "--epsilon", "1", "--out", tmp_path / "r", "--yes")
     assert outcome.code == 0, outcome.err
-    assert "a 50 % guess becomes at most 73%" in outcome.out
+    assert "a 50 % guess becomes at most 73.11 %" in outcome.out
     assert "Does not hide who rated what" in outcome.out
     assert "private: exact epsilon = 1" in outcome.out
     release = load_release(tmp_path / "r")

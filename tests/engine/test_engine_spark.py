@@ -129,7 +129,7 @@ def test_columns_are_kept_hidden_and_dropped(session):
 @pytest.mark.parametrize(("partitions", "parts"), [(8, 8), (12, 3)])
 def test_many_partitions_have_their_sums_added_up_on_their_way(session, monkeypatch, partitions, parts):
     raw, sent = on_spark(session, small(), size=100, partitions=partitions), []
-    monkeypatch.setattr("dpsr.engine.spark.add_up", lambda sums: (sent.append(len(sums) - 1), add_up(sums)))
+    monkeypatch.setattr("dpsr.engine.spark.table.add_up", lambda sums: (sent.append(len(sums) - 1), add_up(sums)))
     census = raw.table.census
 
     def count(block, total):

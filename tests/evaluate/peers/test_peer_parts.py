@@ -9,7 +9,7 @@ from dpsr.data import Ratings, realistic
 from dpsr.evaluate import Bias
 from dpsr.evaluate.peers import build_peer, covariance, dp_als, dp_sgd, item_knn, svdpp
 from dpsr.evaluate.peers.denoised import shrink_columns
-from dpsr.evaluate.peers.linear import clip_rows, noise_ridge, normal_equations, pattern_of, ridge_solve, unit_values
+from dpsr.evaluate.peers.linear import by_items, clip_rows, noise_ridge, normal_equations, ridge_solve, unit_values
 from dpsr.evaluate.peers.noisy_ratings import channel_of
 from dpsr.evaluate.peers.objective import public_vectors
 from dpsr.types import Scale
@@ -34,10 +34,10 @@ def test_unit_values_lie_between_minus_one_and_one_at_the_ends_of_the_scale():
 def test_normal_equations_are_those_of_the_dense_matrix_by_users_and_by_items(ratings):
     y, mask = unit_values(ratings), ratings.mask
     matrix, rng = dense(ratings, y), np.random.default_rng(0)
-    P, Q, by_item = rng.normal(size=(30, 3)), rng.normal(size=(20, 3)), pattern_of(mask)
+    P, Q, by_item = rng.normal(size=(30, 3)), rng.normal(size=(20, 3)), by_items(mask)
     for found, rows, other in (
         (normal_equations(mask.indptr, mask.items, y, Q), matrix, Q),
-        (normal_equations(by_item.column_indptr, by_item.rows, y[by_item.places], P), matrix.T, P),
+        (normal_equations(by_item.ptr, by_item.users, y[by_item.places], P), matrix.T, P),
     ):
         for a, row in enumerate(rows):
             seen = ~np.isnan(row)
