@@ -8,34 +8,38 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsr.certify.certificate import SCHEMA
+from dpsr.certify import Certificate
+from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.form import CERTIFICATE_FORM as SCHEMA
+from dpsr.certify.parts import ChannelPart, DeclaredPart, HistogramPart, PublishedPart, SumsPart
 from dpsr.certify.schema import MalformedError, strict_json, violations
 
-PART = {
-    "name": "ratings",
-    "mechanism": "m",
-    "epsilon": 1.0,
-    "delta": 0.0,
-    "bits": 2,
-    "tables": [[[1, 3], [3, 1]]],
-    "sensitivity": None,
-    "noise_scale": None,
-    "details": {},
+PUBLIC = {
+    "facts": "f",
+    "scale": "1:2:1",
+    "levels": 2,
+    "n_users": 1,
+    "n_items": 1,
+    "n_ratings": 1,
+    "median_ratings_per_user": 1.0,
+    "max_ratings_per_user": 1,
+    "has_timestamps": False,
 }
-SOUND = {
-    "format": "dpsr-certificate-1",
-    "private": True,
-    "reasons": [],
-    "unit": "u",
-    "epsilon": 1.0,
-    "delta": 0,
-    "nominal": 1,
-    "composition": "c",
-    "randomness": "system",
-    "public": {},
-    "parts": [PART],
-    "software": "s",
-}
+SOUND = Certificate(
+    nominal=1.0,
+    parts=(
+        ChannelPart("ratings", "m", 2, (((1, 3), (3, 1)),)),
+        HistogramPart("level histogram", "5/7", (0, 1)),
+        SumsPart("window sums", "3", (0, 1), (9, 7), (("items", 1), ("users", 1)), 0.5),
+        PublishedPart("ratings", 1.0, 0.3),
+        DeclaredPart("ratings"),
+    ),
+    public=PUBLIC,
+    randomness="system",
+    private=True,
+    id="0" * 32,
+    charge=ChargeReference("1" * 32, "2" * 64),
+).to_record()
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, -1.5, "", "inf", "5/7"]),
     lambda one: st.lists(one, max_size=3) | st.dictionaries(st.sampled_from(["a", "name", "epsilon"]), one, max_size=3),
@@ -74,9 +78,27 @@ def test_a_missing_field_is_named(field):
     assert violations(record, SCHEMA, "it") == [f"it lacks {field!r}"]
 
 
+def test_a_certificate_as_it_is_written_has_the_form():
+    assert violations(SOUND, SCHEMA) == []
+
+
 def test_an_integer_is_written_without_a_point():
     """JSON Schema would take 2.0; a table of probabilities must not."""
     assert violations(replaced(("parts", 0, "tables", 0, 0, 0), 1.0), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits", "not_"),
+    [
+        ({"type": "array", "minItems": 1, "maxItems": 2}, [0], [0, 0, 0]),
+        ({"type": "string", "maxLength": 2}, "ab", "abc"),
+        ({"type": "object", "maxProperties": 1}, {"a": 1}, {"a": 1, "b": 1}),
+        ({"type": "string", "pattern": "^[0-9]$"}, "1", "1\n"),
+    ],
+)
+def test_sizes_are_bounded_and_a_form_ends_where_it_ends(schema, fits, not_):
+    assert not violations(fits, schema)
+    assert violations(not_, schema)
 
 
 def test_a_schema_that_says_more_than_is_understood_is_refused():

@@ -59,7 +59,7 @@ def test_a_sound_release_is_verified_in_words(sound):
     assert result.fails == ()
     assert result.private
     words = " ".join(result.holds)
-    for phrase in ("recomputed from its sensitivity and noise scale", "integer table", "add up to", "500 ratings"):
+    for phrase in ("recomputed from its bins and noise scale", "integer table", "add up to", "500 ratings"):
         assert phrase in words
     assert result.to_dict()["epsilon"] <= 4
 

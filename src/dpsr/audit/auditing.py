@@ -17,11 +17,11 @@ from dpsr.audit.planted import planted
 from dpsr.audit.stage1 import histogram, paired, published, repeated, single, sums, through_privatise, through_vault
 from dpsr.audit.tables import certificate_trials
 from dpsr.audit.trials import Trial, run
+from dpsr.certify.amounts import check_epsilon
 from dpsr.data import realistic
 from dpsr.pipeline.estimator import PrivateRecommender
 from dpsr.pipeline.methods import build
 from dpsr.privacy.channels import AsPublished, Channel, calibrated_laplace, optimal_channel
-from dpsr.privacy.channels.additive import check_epsilon
 from dpsr.privacy.noise import NoiseSource
 from dpsr.release import Release
 from dpsr.types import Scale

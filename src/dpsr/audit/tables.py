@@ -16,7 +16,7 @@ from dpsr.arrays import Levels
 from dpsr.audit.stage1 import MOST_DRAWS, NOTICE, by_channel, single
 from dpsr.audit.trials import Labels, Trial
 from dpsr.certify import Part
-from dpsr.certify.prices import check_table, price_of
+from dpsr.certify.parts import ChannelPart, LaplacePart
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels import Channel
 from dpsr.privacy.noise import NoiseSource
@@ -39,15 +39,14 @@ def certificate_trials(release: Release) -> list[Trial]:
 
 
 def _trials(part: Part, scale: Scale) -> Iterator[Trial]:
-    price_of(part)  # refuses what is no table and no noise
-    for i, table in enumerate(part.tables):
-        weights = np.array(check_table(table, part.bits), dtype=np.uint64)
-        outputs = np.arange(float(weights.shape[1]))
-        channel = Channel(scale, outputs, weights, part.mechanism, {})
-        name = f"{part.name}: table {i + 1} of {len(part.tables)}, all pairs of levels"
-        trial = single(name, channel, by_channel(channel), part.epsilon, part.delta)
-        yield replace(trial, runs=min(trial.runs, MOST_DRAWS // (len(trial.datasets) * len(part.tables))))
-    if part.sensitivity is not None and part.noise_scale is not None:
+    if isinstance(part, ChannelPart):
+        for i, table in enumerate(part.tables):
+            weights = np.array(table, dtype=np.uint64)
+            channel = Channel(scale, np.arange(float(weights.shape[1])), weights, part.mechanism, {})
+            name = f"{part.name}: table {i + 1} of {len(part.tables)}, all pairs of levels"
+            trial = single(name, channel, by_channel(channel), part.epsilon, part.delta)
+            yield replace(trial, runs=min(trial.runs, MOST_DRAWS // (len(trial.datasets) * len(part.tables))))
+    elif isinstance(part, LaplacePart):
         yield noise_trial(part.name, part.sensitivity, Fraction(part.noise_scale), part.epsilon)
 
 

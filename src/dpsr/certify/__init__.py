@@ -1,5 +1,6 @@
 """What anyone needs to check a promise: certificate, exact prices, odds, schema. No numerical library is imported."""
 
-from dpsr.certify.certificate import Certificate, Part
+from dpsr.certify.certificate import Certificate
+from dpsr.certify.parts import Part
 
 __all__ = ["Certificate", "Part"]

@@ -2,7 +2,7 @@
 
 Whoever writes 0.1 means one tenth; a float 0.1 that comes out of a computation is what it is, a little more. So text
 and `Decimal` are read as decimals and floats as the binary fractions they are, sums are exact, and only what is shown
-is rounded: prices and what is spent up, what is left down.
+is rounded: prices and what is spent up, what is left down. Here too is which epsilon and delta may be asked for.
 """
 
 from __future__ import annotations
@@ -10,15 +10,39 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from math import inf, isfinite, nextafter
+from numbers import Real
 from typing import TypeAlias
 
 from dpsr.errors import PrivacyError
+
+MAX_EPSILON, MAX_DELTA = 30.0, 0.1
+"""Beyond these no promise worth the name is made."""
 
 Amount: TypeAlias = float | str | Decimal | Fraction
 
 _DIGITS = 6
 _MOST_DIGITS = 400
 """No float has more decimal places before its first digit; more would only cost time."""
+
+
+def check_epsilon(epsilon: object) -> float:
+    """A privacy budget is a finite positive number that means something."""
+    if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not 0 < float(epsilon) <= MAX_EPSILON:
+        raise PrivacyError(
+            f"epsilon must be a number above 0 and at most {MAX_EPSILON:g}, found {epsilon!r}. "
+            "Common choices are 0.5 to 3; there is no value that means 'no noise'."
+        )
+    return float(epsilon)
+
+
+def check_delta(delta: object) -> float:
+    """A failure probability small enough to be one."""
+    if isinstance(delta, bool) or not isinstance(delta, Real) or not 0 < float(delta) < MAX_DELTA:
+        raise PrivacyError(
+            f"delta must be above 0 and below {MAX_DELTA:g}, found {delta!r}. Use less than one over the number "
+            "of people, for example 1e-6, or leave it out for pure differential privacy."
+        )
+    return float(delta)
 
 
 def exact(amount: Amount, what: str) -> Fraction:

@@ -1,6 +1,6 @@
-"""What holds of a certificate by itself: its form, its prices, its sum and its own verdict.
+"""What holds of a certificate by itself: its form, its prices, its sum and what it says of itself.
 
-Prices are recomputed from the tables (`types.prices`). A stated figure may not lie below the recomputed one by a single
+Prices are computed from the description of each part. A stated figure may not lie below the computed one by a single
 unit in the last place, and not above it by more than one part in 10^9: more would mean that it was never computed.
 """
 
@@ -8,29 +8,69 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
-from dpsr.certify import Certificate, Part
-from dpsr.certify.certificate import COMPOSITION, SCHEMA, UNIT
-from dpsr.certify.exact import sum_up
-from dpsr.certify.manifest import Check
-from dpsr.certify.prices import price_of
+from dpsr.certify.amounts import MAX_DELTA, MAX_EPSILON
+from dpsr.certify.certificate import PROMISES, Certificate
+from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS
+from dpsr.certify.parts import ChannelPart, HistogramPart, Part, SumsPart
 from dpsr.certify.schema import MalformedError, strict_json, violations
-from dpsr.errors import PrivacyError
+from dpsr.errors import PrivacyError, ReleaseError
 
 _SLACK = 1e-9
+
+
+class Check(NamedTuple):
+    """One statement about a release, and whether it holds."""
+
+    holds: bool
+    words: str
+
+
+def read_certificate(text: bytes) -> Certificate:
+    """A certificate whose form is right and whose prices can be computed; an error says what is wrong."""
+    record = _record(text)
+    certificate = Certificate.from_record(record)
+    for part in certificate.parts:
+        try:
+            part.price  # noqa: B018 (refuses what cannot be priced)
+        except (PrivacyError, ArithmeticError) as error:
+            raise ReleaseError(f"certificate.json: {part.name} cannot be priced: {error}.") from error
+    return certificate
 
 
 def check_certificate(text: bytes) -> tuple[list[Check], Certificate | None]:
     """Everything that can be said of a certificate from its own bytes; the certificate, if it could be read."""
     try:
+        certificate = read_certificate(text)
+    except ReleaseError as error:
+        return [Check(False, str(error).removesuffix("."))], None
+    record = strict_json(text)
+    checks = [*_terms(record, certificate), *_prices(record, certificate), *_sums(record, certificate)]
+    return [*checks, *_flag(certificate)], certificate
+
+
+def _record(text: bytes) -> dict[str, Any]:
+    try:
         record = strict_json(text)
     except MalformedError as error:
-        return [Check(False, f"certificate.json cannot be read: {error}")], None
-    if wrong := violations(record, SCHEMA, "the certificate"):
-        return [Check(False, f"certificate.json has not the form of a certificate: {wrong[0]}")], None
-    certificate = Certificate.from_json(text.decode("utf-8"))
-    return [*_terms(certificate), *_prices(certificate), *_sums(record, certificate), *_flag(certificate)], certificate
+        raise ReleaseError(f"certificate.json cannot be read: {error}.") from error
+    wrong = _wrong_parts(record) or violations(record, CERTIFICATE_FORM, "the certificate")
+    if wrong:
+        raise ReleaseError(f"certificate.json has not the form of a certificate: {wrong[0]}.")
+    return record
+
+
+def _wrong_parts(record: Any) -> list[str]:
+    """What is wrong with the first part whose kind is known; parts of a kind nobody knows are named."""
+    parts = record.get("parts") if isinstance(record, dict) else None
+    for place, part in enumerate(parts if isinstance(parts, list) else []):
+        kind = part.get("kind") if isinstance(part, dict) else None
+        if not isinstance(kind, str) or kind not in PART_FORMS:
+            return [f"part {place + 1} is of no kind this version knows"]
+        if wrong := violations(part, PART_FORMS[kind], f"part {place + 1}"):
+            return wrong
+    return []
 
 
 def fits(stated: float, exact: float) -> bool:
@@ -38,43 +78,54 @@ def fits(stated: float, exact: float) -> bool:
     return stated == exact or exact <= stated <= exact * (1 + _SLACK)
 
 
-def _terms(certificate: Certificate) -> Iterator[Check]:
-    yield Check(certificate.unit == UNIT, "the unit of protection is the value of one rating")
-    yield Check(certificate.composition == COMPOSITION, "prices of parts are composed by adding them up")
-    if not certificate.parts:
-        yield Check(False, "a certificate names what it paid for, this one has no parts")
+def _terms(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
+    unit = certificate.unit
+    yield Check(record["promise"] == PROMISES[unit], f"the unit of protection is the {_UNIT_WORDS[unit]}")
+    protection = certificate.to_record()["protection"]
+    yield Check(record["protection"] == protection, "what it states for each unit follows from its price")
+    levels = {_levels(part) for part in certificate.parts} - {None}
+    same = levels <= {certificate.public["levels"]}
+    yield Check(same, "every part describes as many levels as the scale has")
 
 
-def _prices(certificate: Certificate) -> Iterator[Check]:
-    for part in certificate.parts:
-        try:
-            exact = price_of(part)
-        except PrivacyError as error:
-            yield Check(False, f"{part.name}: {error}")
-            continue
-        evidence = _evidence(part)
-        if not fits(part.epsilon, exact.epsilon):
-            words = f"epsilon = {exact.epsilon!r} by its {evidence}, and it states {part.epsilon!r}"
-            yield Check(False, f"{part.name}: {words}")
-        elif not fits(part.delta, exact.delta):
-            words = (
-                f"delta = {exact.delta!r} by its {evidence} at epsilon = {part.epsilon:g}, and it states {part.delta!r}"
-            )
-            yield Check(False, f"{part.name}: {words}")
+_UNIT_WORDS = {"value": "value of one rating"}
+
+
+def _levels(part: Part) -> int | None:
+    """How many levels a part describes; None if it does not say."""
+    if isinstance(part, ChannelPart):
+        sizes = {len(table) for table in part.tables}
+        return sizes.pop() if len(sizes) == 1 else 0
+    if isinstance(part, HistogramPart):
+        return len(part.bins)
+    return len(part.steps) if isinstance(part, SumsPart) else None
+
+
+def _prices(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
+    for part, stated in zip(certificate.parts, record["parts"], strict=True):
+        found = f"{part.name}: epsilon = {part.epsilon:.6g}" + (f", delta = {part.delta:.3g}" if part.delta else "")
+        if fits(float(stated["epsilon"]), part.epsilon) and fits(stated["delta"], part.delta):
+            yield Check(True, f"{found}, recomputed from its {_EVIDENCE[part.kind]}")
         else:
-            delta = f", delta = {part.delta:.3g}" if part.delta else ""
-            yield Check(True, f"{part.name}: epsilon = {part.epsilon:.6g}{delta}, recomputed from its {evidence}")
+            yield Check(
+                False,
+                f"{part.name}: epsilon = {part.epsilon!r}, delta = {part.delta!r} by its {_EVIDENCE[part.kind]}, and "
+                f"it states {stated['epsilon']!r}, {stated['delta']!r}",
+            )
 
 
-def _evidence(part: Part) -> str:
-    if part.tables:
-        return "integer table" if len(part.tables) == 1 else f"{len(part.tables)} integer tables"
-    return "sensitivity and noise scale" if part.sensitivity is not None else "worst case over all data sets"
+_EVIDENCE = {
+    "channel": "integer tables",
+    "histogram": "bins and noise scale",
+    "sums": "steps, weights and noise scale",
+    "published": "worst case over all data sets",
+    "declared": "owner's word",
+}
 
 
 def _sums(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
     for name in ("epsilon", "delta"):
-        stated, exact = float(record[name]), sum_up(getattr(part, name) for part in certificate.parts)
+        stated, exact = float(record[name]), getattr(certificate, name)
         if fits(stated, exact):
             yield Check(True, f"{name} = {stated:.6g} is what its parts add up to")
         else:
@@ -97,13 +148,14 @@ def _flag(certificate: Certificate) -> Iterator[Check]:
 def _against(certificate: Certificate) -> Iterator[str]:
     if certificate.randomness != "system":
         yield f"its randomness is {certificate.randomness!r}, not the system's"
-    if certificate.epsilon == inf:
-        yield "its epsilon is infinite"
+    if certificate.epsilon > MAX_EPSILON:
+        price = "infinite" if certificate.epsilon == inf else f"{certificate.epsilon:.6g}"
+        yield f"its epsilon is {price}, and no promise worth the name is made above {MAX_EPSILON:g}"
     if certificate.nominal is None:
         yield "no epsilon was asked for"
     elif certificate.epsilon > certificate.nominal:
         yield f"its epsilon {certificate.epsilon!r} exceeds the {certificate.nominal!r} asked for"
-    for part in certificate.parts:
-        asked = part.details.get("nominal_delta", 1.0 if part.delta == 0 else 0.0)
-        if not isinstance(asked, int | float) or part.delta > asked:
-            yield f"the delta {part.delta!r} of {part.name} exceeds what was asked for"
+    if certificate.delta > certificate.nominal_delta:
+        yield f"its delta {certificate.delta!r} exceeds the {certificate.nominal_delta!r} asked for"
+    if certificate.delta >= MAX_DELTA:
+        yield f"its delta {certificate.delta!r} is no small chance"

@@ -16,8 +16,9 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from dpsr.certify.check import Check
 from dpsr.certify.schema import MalformedError, strict_json, violations
 
 MANIFEST = "manifest.json"
@@ -41,13 +42,6 @@ _SCHEMA: dict[str, Any] = {
         },
     },
 }
-
-
-class Check(NamedTuple):
-    """One statement about a release, and whether it holds."""
-
-    holds: bool
-    words: str
 
 
 def write_manifest(folder: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Never
 
 _KNOWN = {
     "$schema", "title", "type", "const", "enum", "required", "properties", "additionalProperties", "items", "minimum",
-    "maximum", "pattern", "anyOf",
+    "maximum", "pattern", "anyOf", "minItems", "maxItems", "maxLength", "maxProperties",
 }  # fmt: skip
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "number": (int, float), "integer": (int,),
@@ -56,11 +56,10 @@ def _violations(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]
         return
     if _is(value, "number"):
         yield from _range(value, schema, where)
-    elif isinstance(value, str) and "pattern" in schema and not re.search(schema["pattern"], value):
-        yield f"{where} does not have the form {schema['pattern']}"
-    elif isinstance(value, list) and "items" in schema:
-        for i, one in enumerate(value):
-            yield from _violations(one, schema["items"], f"{where}[{i}]")
+    elif isinstance(value, str):
+        yield from _text(value, schema, where)
+    elif isinstance(value, list):
+        yield from _elements(value, schema, where)
     elif isinstance(value, dict):
         yield from _members(value, schema, where)
 
@@ -72,15 +71,36 @@ def _range(value: float, schema: dict[str, Any], where: str) -> Iterator[str]:
         yield f"{where} must be at most {schema['maximum']}"
 
 
+def _text(value: str, schema: dict[str, Any], where: str) -> Iterator[str]:
+    if len(value) > schema.get("maxLength", len(value)):
+        yield f"{where} must have at most {schema['maxLength']} characters"
+    pattern = schema.get("pattern", "")
+    ends = pattern.removesuffix("$") + r"\Z" if pattern.endswith("$") else pattern  # Python's $ allows a line break
+    if not re.search(ends, value):
+        yield f"{where} does not have the form {pattern}"
+
+
+def _elements(value: list[Any], schema: dict[str, Any], where: str) -> Iterator[str]:
+    least, most = schema.get("minItems", 0), schema.get("maxItems", len(value))
+    if not least <= len(value) <= most:
+        yield f"{where} must have {least} to {most} elements, it has {len(value)}"
+    elif "items" in schema:
+        for i, one in enumerate(value):
+            yield from _violations(one, schema["items"], f"{where}[{i}]")
+
+
 def _members(record: dict[str, Any], schema: dict[str, Any], where: str) -> Iterator[str]:
     known, other = schema.get("properties", {}), schema.get("additionalProperties", True)
+    if len(record) > schema.get("maxProperties", len(record)):
+        yield f"{where} must have at most {schema['maxProperties']} fields"
+        return
     for name in schema.get("required", ()):
         if name not in record:
             yield f"{where} lacks {name!r}"
     for name, one in record.items():
         rule = known.get(name, other)
         if rule is False:
-            yield f"{where} has a field {name[:40]!r} nobody knows"
+            yield f"{where} has a field {name[:40]!a} nobody knows"
         elif rule is not True:
             yield from _violations(one, rule, f"{where}.{name[:40]}")
 

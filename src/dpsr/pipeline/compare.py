@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
+from dpsr.certify.amounts import MAX_EPSILON
 from dpsr.errors import ParameterError
-from dpsr.privacy.channels.additive import MAX_EPSILON
 from dpsr.release import Release
 from dpsr.types import Scale
 from dpsr.types.mask import Ids

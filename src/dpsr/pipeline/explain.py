@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.odds import belief_at_least, belief_at_most, guess_right, odds_factor
+from dpsr.certify.parts import ChannelPart
 from dpsr.privacy.channels import optimal_channel
-from dpsr.privacy.channels.additive import check_epsilon
 from dpsr.release import Release
 from dpsr.types import Scale
 
@@ -77,7 +78,7 @@ def explain(scale: Scale, epsilon: float) -> Explanation:
 def explain_release(release: Release) -> Explanation:
     """What a release's own epsilon means, with its own tables and its own heaviest user."""
     certificate, scale = release.certificate, release.scale
-    tables = [table for part in certificate.parts for table in part.tables]
+    tables = [table for part in certificate.parts if isinstance(part, ChannelPart) for table in part.tables]
     guess = max(map(guess_right, tables), default=None)
     heaviest = int(release.mask.user_counts.max())
     counts = sorted({*(k for k in COUNTS if k < heaviest), heaviest})

@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from dpsr.certify.certificate import ChargeReference
 from dpsr.engine import Block, BlockResult, MemoryTable, Table
 from dpsr.engine.raw import RawTable
 from dpsr.errors import ParameterError
@@ -90,14 +91,17 @@ class PaperDPSR(PrivateRecommender):
         self.release_ = Release(model, table[COMPLETED.released], private.certificate, self._name(), facts)
         return self
 
-    def fit_table(self, ratings: RawTable, journal: Journal | None = None) -> Contents:
+    def fit_table(
+        self, ratings: RawTable, journal: Journal | None = None, *, charge: ChargeReference | None = None
+    ) -> Contents:
         """Spend the budget on a table, wherever it is kept; what the stages release are columns of it.
 
         Under one seed the noise is that of `fit`. With a `journal`, symbols that were drawn before are not drawn again.
+        `charge` is the entry of a ledger that paid.
         """
         self._check()
         self.check_fits_a_table()
-        vault = Vault(ratings, self.epsilon, noise=self._noise(), journal=journal)
+        vault = Vault(ratings, self.epsilon, noise=self._noise(), journal=journal, charge=charge)
         announce("Drawing noise for every rating")
         channel = calibrated_laplace(vault.scale, self.epsilon, self.alpha)
         vault.noisy_ratings(channel, symbol=SYMBOL)

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from dpsr.certify import Certificate
+from dpsr.certify.amounts import check_epsilon
 from dpsr.engine.incidence import moments_at_ratings
 from dpsr.errors import ParameterError
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.pipeline.publish import Account
 from dpsr.pipeline.value import ask_sums, ask_usage
-from dpsr.privacy.channels.additive import check_epsilon
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import Vault
 from dpsr.types.raw import RawRatings

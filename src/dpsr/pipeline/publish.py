@@ -21,14 +21,13 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpsr.certify import Certificate
-from dpsr.certify.amounts import as_written, written_up
+from dpsr.certify.amounts import as_written, check_epsilon, written_up
 from dpsr.engine.raw import RawTable
 from dpsr.errors import DpsrError, LedgerError, PrivacyError, ReleaseError
 from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.estimator import announce
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.value import DPSR
-from dpsr.privacy.channels.additive import check_epsilon
 from dpsr.privacy.ledger.ledger import Budget, Charge, Ledger
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import (

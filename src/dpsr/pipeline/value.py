@@ -18,9 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
+from dpsr.certify.certificate import ChargeReference
 from dpsr.engine import Block, BlockResult, MemoryTable, Table
 from dpsr.engine.incidence import at_ratings
 from dpsr.engine.raw import RawTable
+from dpsr.errors import PrivacyError
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.pipeline.estimator import PrivateRecommender, announce
 from dpsr.pipeline.paper import PaperDPSR
@@ -60,10 +62,9 @@ _CHANNEL_EVERY = 3
 class DPSR(PrivateRecommender):
     """Differentially private sparse reconstruction: our best certified pipeline.
 
-    `epsilon` protects the value of every single rating; who rated what is public. A `delta` may be allowed; it is used
-    where it lowers the noise, and since one rating moves only two sums it never does at a delta worth the name, so the
-    certificate then states the stronger delta = 0 (docs/decisions). `random_state` is for experiments and marks the
-    result NOT PRIVATE. `DPSR.paper(...)` is the paper's own pipeline.
+    `epsilon` protects the value of every single rating; who rated what is public. No `delta` is taken: one rating moves
+    only two sums, so pure noise is the smaller one at any delta worth the name (docs/decisions). `random_state` is for
+    experiments and marks the result NOT PRIVATE. `DPSR.paper(...)` is the paper's own pipeline.
     """
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, random_state: int | None = None) -> None:
@@ -90,13 +91,25 @@ class DPSR(PrivateRecommender):
         self.release_ = Release(contents.model, released, contents.certificate, contents.method, contents.settings)
         return self
 
-    def fit_table(self, ratings: RawTable, journal: Journal | None = None, *, recipe: Recipe | None = None) -> Contents:
+    def fit_table(
+        self,
+        ratings: RawTable,
+        journal: Journal | None = None,
+        *,
+        charge: ChargeReference | None = None,
+        recipe: Recipe | None = None,
+    ) -> Contents:
         """Spend the budget on a table, wherever it is kept; the private ratings become a column of it.
 
-        With a `journal`, answers that were given before are taken from it and not asked again. A `recipe` other than
-        the default one is for ablations.
+        With a `journal`, answers that were given before are taken from it and not asked again. `charge` is the entry of
+        a ledger that paid. A `recipe` other than the default one is for ablations.
         """
-        vault = Vault(ratings, self.epsilon, delta=self.delta, noise=self._noise(), journal=journal)
+        if self.delta is not None:
+            raise PrivacyError(
+                "the value of a rating is protected with delta = 0, which promises more at no cost, so no delta is "
+                "taken. Leave it out."
+            )
+        vault = Vault(ratings, self.epsilon, noise=self._noise(), journal=journal, charge=charge)
         with one_blas_thread():
             model = self._learn(vault, recipe or Recipe())
         return Contents(model, vault.table, vault.certificate(), "default", self._public_settings(), RELEASED)

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from dpsr.certify import Certificate
-from dpsr.certify.check import check_certificate
-from dpsr.certify.manifest import MANIFEST, Check, certificate_digest, check_manifest
+from dpsr.certify.check import Check, check_certificate
+from dpsr.certify.manifest import MANIFEST, certificate_digest, check_manifest
 from dpsr.errors import DpsrError, ReleaseError
 from dpsr.release.folder.files import load_release
 from dpsr.release.release import Release
@@ -57,11 +57,6 @@ def _facts(release: Release, certificate: Certificate) -> Iterator[Check]:
     if not wrong:
         shape = f"{mask.n_ratings:,} ratings, {mask.n_users:,} users, {mask.n_items:,} items, scale {release.scale}"
         yield Check(True, f"the tables have the shape the certificate states: {shape}")
-    rows = {len(table) for part in certificate.parts for table in part.tables}
-    if rows - {release.scale.n_levels}:
-        yield Check(
-            False, f"a table of the certificate has {max(rows)} rows, the scale {release.scale.n_levels} levels"
-        )
 
 
 def _order(folder: Path, release: Release) -> Iterator[Check]:

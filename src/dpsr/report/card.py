@@ -23,7 +23,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from dpsr.certify import Certificate, Part, odds
+from dpsr.certify import Certificate, odds
 from dpsr.errors import ReleaseError
 from dpsr.release.release import Contents
 from dpsr.report.facts import Bin, Glance, Name, display_name, doubling_bins, glance, sample_users, samples
@@ -69,11 +69,12 @@ class Budget:
 
 
 _BOUGHT = {
+    "total": ("Total", "one noisy sum of all ratings: their mean"),
     "level histogram": ("Histogram", "how the scale is used: a noisy count of every level"),
     "window sums": ("Window sums", "noisy sums of each item's and each user's ratings, cut to a window"),
     "ratings": ("Ratings", "every rating once through a randomising table"),
 }
-_ABSENT = "nothing: at this epsilon the sums alone tell more"
+_ABSENT = "nothing: at this epsilon {tells} more"
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,13 @@ def costs(certificate: Certificate, method: str) -> list[Cost]:
     rows, start = [], 0.0
     for part in certificate.parts:
         share = _share(part.epsilon, certificate)
-        name, bought = _BOUGHT.get(part.name, (part.name, part.mechanism))
-        rows.append(Cost(name, bought, _noise(part), odds.epsilon_text(part.epsilon), share, start))
+        name, bought = _BOUGHT.get(part.name, (part.name, part.noise))
+        rows.append(Cost(name, bought, part.noise, odds.epsilon_text(part.epsilon), share, start))
         start += share
-    if method == "default" and all(part.name != "ratings" for part in certificate.parts):
-        rows.append(Cost(_BOUGHT["ratings"][0], _ABSENT, "", "0", 0.0, start))
+    asked = {part.name for part in certificate.parts}
+    if method == "default" and "ratings" not in asked:
+        tells = "sums alone tell" if "window sums" in asked else "the mean alone tells"
+        rows.append(Cost(_BOUGHT["ratings"][0], _ABSENT.format(tells=tells), "", "0", 0.0, start))
     return rows
 
 
@@ -105,17 +108,6 @@ def _share(epsilon: float, certificate: Certificate) -> float:
     if isinf(epsilon) or len(certificate.parts) == 1:
         return 1.0
     return 0.0 if isinf(certificate.epsilon) else epsilon / certificate.epsilon
-
-
-def _noise(part: Part) -> str:
-    """The noise in words: what it takes to recompute the price is in the certificate."""
-    if part.tables:
-        n, rows, columns = len(part.tables), len(part.tables[0]), max(len(table[0]) for table in part.tables)
-        tables = "one table" if n == 1 else f"{n} tables"
-        return f"{part.mechanism}: {tables} of {rows} × {columns} integers"
-    if part.sensitivity is not None:
-        return f"{part.mechanism}, sensitivity {part.sensitivity:,}, scale {part.noise_scale}"
-    return part.mechanism
 
 
 class Limit(NamedTuple):

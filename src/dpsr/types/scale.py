@@ -38,6 +38,11 @@ def _exact(number: float | str) -> Fraction:
         raise ScaleError(f"a scale needs finite numbers, found {number!r}. {_ADVICE}") from error
 
 
+def _written(number: float) -> str:
+    """A number as people write it, without losing a digit."""
+    return str(int(number)) if float(number).is_integer() else repr(float(number))
+
+
 @dataclass(frozen=True)
 class Scale:
     """A rating scale from `low` to `high` in steps of `step`.
@@ -81,7 +86,12 @@ class Scale:
         return cls(low, high, step, snap)
 
     def __str__(self) -> str:
-        return f"{self.low:g}:{self.high:g}:{self.step:g}"
+        """LOW:HIGH:STEP with every digit, so that it can be read back.
+
+        >>> str(Scale(1000001, 1000005)), str(Scale(0.5, 5, 0.5))
+        ('1000001:1000005:1', '0.5:5:0.5')
+        """
+        return ":".join(_written(number) for number in (self.low, self.high, self.step))
 
     @property
     def width(self) -> float:

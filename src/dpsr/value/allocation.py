@@ -24,8 +24,8 @@ from math import nextafter
 
 import numpy as np
 
+from dpsr.certify.amounts import check_epsilon
 from dpsr.errors import PrivacyError
-from dpsr.privacy.channels.additive import check_epsilon
 from dpsr.privacy.channels.optimal import optimal_channel
 from dpsr.types import Census, Mask, Scale
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import Bools, Floats
 from dpsr.certify import Certificate, Part
+from dpsr.certify.parts import ChannelPart, LaplacePart
 from dpsr.evaluate.attacks.guessing import Guesses, judge
 
 
@@ -43,9 +44,9 @@ def attack_certificate(certificate: Certificate, *, trials: int, seed: int) -> G
 
 def _ratios(part: Part, truth: Bools, rng: np.random.Generator) -> Floats:
     """Log-likelihood ratios of one part's answers, one per trial."""
-    if part.tables:
+    if isinstance(part, ChannelPart):
         return _table_ratios(part, truth, rng)
-    if part.sensitivity is None or part.noise_scale is None:
+    if not isinstance(part, LaplacePart):
         raise ValueError(f"the part {part.name} shows neither a table nor a sensitivity")
     scale = float(Fraction(part.noise_scale))
     shift = np.where(truth, part.sensitivity, 0)
@@ -53,9 +54,9 @@ def _ratios(part: Part, truth: Bools, rng: np.random.Generator) -> Floats:
     return np.asarray((np.abs(answer) - np.abs(answer - part.sensitivity)) / scale)
 
 
-def _table_ratios(part: Part, truth: Bools, rng: np.random.Generator) -> Floats:
+def _table_ratios(part: ChannelPart, truth: Bools, rng: np.random.Generator) -> Floats:
     """The table and the pair of levels that tell most."""
-    tables = [np.array(table, dtype=np.float64) / 2.0 ** (part.bits or 0) for table in part.tables]
+    tables = [np.array(table, dtype=np.float64) / 2.0**part.bits for table in part.tables]
     table = max(tables, key=best_advantage)
     pair = max(
         ((x, z) for x in range(len(table)) for z in range(x)),

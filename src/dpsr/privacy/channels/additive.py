@@ -20,35 +20,13 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from dpsr.arrays import Floats
+from dpsr.certify.amounts import check_delta, check_epsilon
 from dpsr.certify.exact import epsilon_of
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import Channel, to_weights
 from dpsr.types import Scale
 
-MAX_EPSILON = 30.0
-"""Beyond this e^epsilon no longer fits the integer table, and no promise worth the name is made."""
-
 _CELLS = 256
-
-
-def check_epsilon(epsilon: float) -> float:
-    """A privacy budget is a finite positive number that means something."""
-    if not isinstance(epsilon, int | float | np.number) or not 0 < epsilon <= MAX_EPSILON:
-        raise PrivacyError(
-            f"epsilon must be a number above 0 and at most {MAX_EPSILON:g}, found {epsilon!r}. "
-            "Common choices are 0.5 to 3; there is no value that means 'no noise'."
-        )
-    return float(epsilon)
-
-
-def check_delta(delta: float) -> float:
-    """A failure probability small enough to be one."""
-    if not isinstance(delta, int | float | np.number) or not 0 < delta < 0.1:
-        raise PrivacyError(
-            f"delta must be above 0 and below 0.1, found {delta!r}. Use less than one over the number of ratings, "
-            "for example 1e-6, or leave it out for pure differential privacy."
-        )
-    return float(delta)
 
 
 def check_alpha(alpha: float) -> float:

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 
 from dpsr.arrays import Floats
+from dpsr.certify.amounts import check_epsilon
 from dpsr.errors import PrivacyError
-from dpsr.privacy.channels.additive import check_epsilon
 from dpsr.privacy.channels.channel import Channel
 from dpsr.types import Scale
 

@@ -19,8 +19,9 @@ from math import log1p
 import numpy as np
 
 from dpsr.arrays import Floats
-from dpsr.certify.prices import published_price
-from dpsr.privacy.channels.additive import check_alpha, check_epsilon, information_weights, laplace_around
+from dpsr.certify.amounts import check_epsilon
+from dpsr.certify.parts import published_price
+from dpsr.privacy.channels.additive import check_alpha, information_weights, laplace_around
 from dpsr.privacy.channels.channel import Channel
 from dpsr.types import Scale
 

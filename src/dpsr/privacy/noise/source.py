@@ -76,6 +76,11 @@ class NoiseSource:
     def kind(self) -> str:
         return "system" if self.private else "seeded"
 
+    @property
+    def identity(self) -> str:
+        """A public name for what was drawn so far, 32 hexadecimal digits; it tells nothing about the key."""
+        return hashlib.sha256(b"dpsr draws %d " % self._asked + self._key).hexdigest()[:32]
+
     def stream(self) -> NoiseStream:
         """The next stream; no two questions share one."""
         self._asked += 1

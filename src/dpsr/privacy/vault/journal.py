@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ class Journal:
 
 
 def _plain(part: Part) -> Any:
-    return json.loads(json.dumps(asdict(part)))
+    return json.loads(json.dumps(part.to_record()))
 
 
 def _write(path: Path, record: Any) -> None:

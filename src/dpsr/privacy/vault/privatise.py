@@ -7,21 +7,21 @@ ratings).
 
 from __future__ import annotations
 
+import secrets
+from dataclasses import dataclass
 from importlib.metadata import version
-from math import inf
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.certify import Certificate, Part
-from dpsr.certify.certificate import Table
-from dpsr.certify.prices import PUBLISHED
+from dpsr.certify import Certificate
+from dpsr.certify.parts import ChannelPart, DeclaredPart, Part, PublishedPart, Table
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import BITS, Channel
 from dpsr.privacy.channels.published import AsPublished
 from dpsr.privacy.noise.source import NoiseSource
-from dpsr.types import Census, Mask, PrivateRatings, Scale
+from dpsr.types import Census, PrivateRatings, Scale
 from dpsr.types.raw import RawRatings
 
 _MEAN_LEAK = (
@@ -44,13 +44,16 @@ def privatise(
             "Build it with the ratings' own scale."
         )
     if isinstance(mechanism, AsPublished):
-        channel, parts, reasons = mechanism.channel(float(ratings.values.mean())), *_published_receipt(mechanism)
+        nominal, asked_delta = mechanism.nominal, 0.0
+        channel, part, reasons = mechanism.channel(float(ratings.values.mean())), *_published_receipt(mechanism)
     else:
-        channel, parts, reasons = mechanism, *_channel_receipt(mechanism, delta)
+        nominal, asked_delta = mechanism.settings["nominal"], mechanism.settings.get("nominal_delta", delta or 0.0)
+        channel, part, reasons = mechanism, *_channel_receipt(mechanism, asked_delta)
+    reasons = reasons if noise.private else (*reasons, SEEDED)
     values = channel.outputs[channel.sample(ratings.levels, noise)]
-    return PrivateRatings(
-        ratings.mask, values, ratings.scale, _certificate(mechanism, parts, reasons, ratings.mask, noise)
-    )
+    drawn = _Drawn(noise.kind, noise.identity)
+    certificate = _certificate(nominal, asked_delta, part, reasons, ratings, drawn)
+    return PrivateRatings(ratings.mask, values, ratings.scale, certificate)
 
 
 def public_facts(census: Census, scale: Scale) -> dict[str, Any]:
@@ -74,75 +77,61 @@ def as_table(weights: npt.NDArray[np.uint64]) -> Table:
     return tuple(tuple(int(w) for w in row) for row in weights)
 
 
-def channel_part(channel: Channel, epsilon: float, delta: float = 0.0) -> Part:
+def channel_part(channel: Channel, at_epsilon: float | None = None) -> ChannelPart:
     """The receipt for ratings that passed once through one channel: its table, and all that was public about it."""
-    return Part(
+    return ChannelPart(
         name="ratings",
         mechanism=channel.mechanism,
-        epsilon=epsilon,
-        delta=delta,
         bits=BITS,
         tables=(as_table(channel.weights),),
-        details={**channel.settings, "outputs": channel.outputs.tolist()},
+        at_epsilon=at_epsilon,
+        settings=dict(channel.settings),
+        outputs=tuple(channel.outputs.tolist()),
     )
 
 
-def _channel_receipt(channel: Channel, delta: float | None) -> tuple[Part, tuple[str, ...]]:
+def _channel_receipt(channel: Channel, asked_delta: float) -> tuple[Part, tuple[str, ...]]:
     nominal = channel.settings["nominal"]
-    asked_delta = channel.settings.get("nominal_delta", delta or 0.0)
-    epsilon, true_delta = channel.epsilon, 0.0
-    if asked_delta:
-        epsilon, true_delta = nominal, channel.delta(nominal)
-    part, reasons = channel_part(channel, epsilon, true_delta), []
-    if epsilon > nominal:
-        reasons.append(f"the exact epsilon {epsilon:.6g} exceeds the {nominal:g} asked for")
-    if true_delta > asked_delta:
-        reasons.append(f"the exact delta {true_delta:.3g} exceeds the {asked_delta:g} asked for")
+    part, reasons = channel_part(channel, nominal if asked_delta else None), []
+    if part.epsilon > nominal:
+        reasons.append(f"the exact epsilon {part.epsilon:.6g} exceeds the {nominal:g} asked for")
+    if part.delta > asked_delta:
+        reasons.append(f"the exact delta {part.delta:.3g} exceeds the {asked_delta:g} asked for")
     return part, tuple(reasons)
 
 
 def _published_receipt(mechanism: AsPublished) -> tuple[Part, tuple[str, ...]]:
-    part = Part(
-        name="ratings",
-        mechanism=PUBLISHED,
-        epsilon=mechanism.epsilon,
-        details={
-            "nominal": mechanism.nominal,
-            "alpha": mechanism.alpha,
-            "base": mechanism.base,
-            "tables": "withheld: it depends on the exact mean of the ratings",
-            "worst_case": "supremum over all data sets: max(log(1+alpha) + base, nominal) + 2 alpha max(1, base)",
-        },
-    )
+    part = PublishedPart("ratings", mechanism.nominal, mechanism.alpha)
     return part, (_MEAN_LEAK.format(true=mechanism.epsilon, nominal=mechanism.nominal),)
 
 
 def _certificate(
-    mechanism: Channel | AsPublished, part: Part, reasons: tuple[str, ...], mask: Mask, noise: NoiseSource
+    nominal: float | None, asked_delta: float, part: Part, reasons: tuple[str, ...], ratings: RawRatings, drawn: _Drawn
 ) -> Certificate:
-    nominal = mechanism.nominal if isinstance(mechanism, AsPublished) else mechanism.settings["nominal"]
-    reasons = reasons if noise.private else (*reasons, SEEDED)
     return Certificate(
         nominal=nominal,
+        nominal_delta=asked_delta,
         parts=(part,),
-        public=public_facts(mask.census, mechanism.scale),
-        randomness=noise.kind,
+        public=public_facts(ratings.mask.census, ratings.scale),
+        randomness=drawn.kind,
         private=not reasons,
+        id=drawn.identity,
         reasons=reasons,
         software=f"dpsr {version('dpsr')}",
     )
 
 
+@dataclass(frozen=True)
+class _Drawn:
+    """Where the noise came from, and its name."""
+
+    kind: str
+    identity: str
+
+
 def declared_private(ratings: RawRatings) -> PrivateRatings:
     """Ratings whose owner says they are private already. No noise is drawn and nothing is certified."""
-    part = Part(name="ratings", mechanism="declared private by the caller", epsilon=inf)
-    certificate = Certificate(
-        nominal=None,
-        parts=(part,),
-        public=public_facts(ratings.mask.census, ratings.scale),
-        randomness="declared",
-        private=False,
-        reasons=("no noise was drawn here: whoever passed these ratings declared them private already",),
-        software=f"dpsr {version('dpsr')}",
-    )
+    reasons = ("no noise was drawn here: whoever passed these ratings declared them private already",)
+    drawn = _Drawn("declared", secrets.token_hex(16))
+    certificate = _certificate(None, 0.0, DeclaredPart("ratings"), reasons, ratings, drawn)
     return PrivateRatings(ratings.mask, ratings.values, ratings.scale, certificate)

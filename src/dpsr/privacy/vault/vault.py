@@ -3,11 +3,11 @@
 A pipeline that asks several questions about the same ratings holds a `Vault` and never a rating. Every answer comes
 with its price; a question that would exceed the budget is refused before any noise is drawn. What may be asked:
 
-    histogram    how many ratings have each (pooled) level                       one rating moves two counts by one
-    total        the sum of all ratings' distances from a centre                 the scale's width
-    window_sums  sums over items and over users of  weight x clip(r - centre)    at most  both weights x window width
-    symbols      one symbol per rating from one of several finite channels       at most the dearest channel
-    noisy_ratings one symbol per rating, all from one finite channel              that channel
+    histogram      how many ratings have each (pooled) level                       one rating moves two counts by one
+    total          the sum of all ratings' distances from a centre                 the scale's width
+    window_sums    sums over items and over users of  weight x clip(r - centre)    at most  both weights x window width
+    symbols        one symbol per rating from one of several finite channels       at most the dearest channel
+    noisy_ratings  one symbol per rating, all from one finite channel              that channel
 
 Centres, weights, windows and channels are functions of the public mask and of earlier answers. Integers only: values
 are rounded to a fixed grid before they are added, and the noise is discrete. Every question is one pass over blocks of
@@ -16,21 +16,22 @@ users, wherever the ratings are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 
 from dpsr.arrays import AnyInts, Floats
-from dpsr.certify import Certificate, Part
+from dpsr.certify import Certificate
+from dpsr.certify.amounts import check_epsilon
+from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.exact import float_up
+from dpsr.certify.parts import ChannelPart, HistogramPart, LaplacePart, Part, SumsPart
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import PrivacyError
-from dpsr.privacy.channels.additive import analytic_sigma, check_delta, check_epsilon
 from dpsr.privacy.channels.channel import BITS, Channel, Sampler
 from dpsr.privacy.noise.laplace import discrete_laplace, laplace_scale
 from dpsr.privacy.noise.source import NoiseSource
@@ -63,18 +64,18 @@ class Vault:
         epsilon: float,
         *,
         noise: NoiseSource,
-        delta: float | None = None,
         journal: Journal | None = None,
+        charge: ChargeReference | None = None,
     ) -> None:
         raw = RawTable.of(ratings) if isinstance(ratings, RawRatings) else ratings
         self.scale: Scale = raw.scale
         self.census: Census = raw.table.census
         self.table: Table = raw.public
         self.epsilon = check_epsilon(epsilon)
-        self.delta = None if delta is None else check_delta(delta)
         self._raw = raw.table
         self._noise = noise
         self._journal = journal
+        self._charge_reference = charge
         self._parts: list[Part] = []
 
     @property
@@ -93,7 +94,9 @@ class Vault:
             counts += np.bincount(bins[block.columns[LEVEL]], minlength=len(counts))
 
         counts = self._raw.run(count, [np.zeros(int(bins.max()) + 1, dtype=np.int64)], reads=[LEVEL]).sums[0]
-        return self._release("level histogram", counts, 2, epsilon, unit=1.0, details={"bins": bins.tolist()})
+        scale = laplace_scale(2, epsilon)
+        part = HistogramPart("level histogram", str(scale), tuple(bins.tolist()))
+        return self._release(part, counts, unit=1.0)
 
     def total(self, centre: float, *, epsilon: float) -> NoisyStatistic:
         """The noisy sum of value - centre over all ratings, in rating points."""
@@ -104,7 +107,8 @@ class Vault:
             sums += steps[block.columns[LEVEL]].sum()
 
         found = self._raw.run(add, [np.zeros(1, dtype=np.int64)], reads=[LEVEL]).sums[0]
-        return self._release("total", found, int(np.ptp(steps)), epsilon, unit=step, details={"centre": centre})
+        part = self._sums_part("total", steps, {"all ratings": (1, 1)}, step, epsilon)
+        return self._release(part, found, unit=step)
 
     def window_sums(
         self, centre: float, half_width: float, *, item_weight: float, epsilon: float
@@ -125,14 +129,10 @@ class Vault:
             return BlockResult(rows=(np.bincount(block.rows, clipped, block.n_users).astype(np.int64),))
 
         answer = self._raw.run(add, [np.zeros(self.census.n_items, dtype=np.int64)], reads=[LEVEL])
-        noisy = self._release(
-            "window sums",
-            np.concatenate([item * answer.sums[0], user * answer.rows[0]]),
-            sensitivity=2 * limit * (item + user),
-            epsilon=epsilon,
-            unit=step / WEIGHT_GRID,
-            details={"half_width": limit * step, "sums": [self.census.n_items, self.census.n_users]},
-        )
+        families = {"items": (item, self.census.n_items), "users": (user, self.census.n_users)}
+        part = self._sums_part("window sums", steps, families, step / WEIGHT_GRID, epsilon)
+        sums = np.concatenate([item * answer.sums[0], user * answer.rows[0]])
+        noisy = self._release(part, sums, unit=step / WEIGHT_GRID)
         values = np.split(noisy.values, [self.census.n_items])
         return NoisyStatistic(values[0], noisy.noise_variance), NoisyStatistic(values[1], noisy.noise_variance)
 
@@ -141,12 +141,9 @@ class Vault:
 
         They become the column `symbol` of the table.
         """
-        part = Part(
-            name="ratings",
-            mechanism=next(iter(channels.values())).mechanism,
-            epsilon=max(channel.epsilon for channel in channels.values()),
-            bits=BITS,
-            tables=tuple(as_table(channel.weights) for channel in channels.values()),
+        mechanism = next(iter(channels.values())).mechanism
+        part = ChannelPart(
+            "ratings", mechanism, BITS, tuple(as_table(channel.weights) for channel in channels.values())
         )
         k, most = self.scale.n_levels, max(channel.weights.shape[1] for channel in channels.values())
         stacked, at = np.zeros((len(channels) * k, most), dtype=np.uint64), np.zeros(max(channels) + 1, dtype=np.int64)
@@ -162,7 +159,7 @@ class Vault:
 
         Under one key these are the symbols that `privatise` draws, and the receipt is the same.
         """
-        part = channel_part(channel, channel.epsilon)
+        part = channel_part(channel)
         self._draw(part, Sampler(channel.weights), symbol, lambda block: block.columns[LEVEL])
 
     def _draw(self, part: Part, sampler: Sampler, symbol: str, rows: Callable[[Block], AnyInts], *public: str) -> None:
@@ -186,24 +183,25 @@ class Vault:
             public=public_facts(self.census, self.scale),
             randomness=self._noise.kind,
             private=not reasons,
+            id=self._noise.identity,
             reasons=reasons,
+            charge=self._charge_reference,
             software=f"dpsr {version('dpsr')}",
         )
 
-    def _release(
-        self, name: str, values: AnyInts, sensitivity: int, epsilon: float, *, unit: float, details: dict[str, Any]
-    ) -> NoisyStatistic:
-        """Charge, then add discrete Laplace noise: the price and the noise come from the same two numbers."""
-        scale = laplace_scale(sensitivity, epsilon)
-        part = Part(
-            name=name,
-            mechanism="discrete Laplace",
-            epsilon=float_up(Fraction(sensitivity) / scale),
-            sensitivity=sensitivity,
-            noise_scale=str(scale),
-            details=details,
-        )
+    def _sums_part(
+        self, name: str, steps: AnyInts, families: Mapping[str, tuple[int, int]], step: float, epsilon: float
+    ) -> SumsPart:
+        """Sums of `steps` by level, over families with a weight and a number of sums each."""
+        weights = tuple(weight for weight, _ in families.values())
+        scale = laplace_scale(int(np.ptp(steps)) * sum(weights), epsilon)
+        sizes = tuple((family, size) for family, (_, size) in families.items())
+        return SumsPart(name, str(scale), tuple(steps.tolist()), weights, sizes, step)
+
+    def _release(self, part: LaplacePart, values: AnyInts, *, unit: float) -> NoisyStatistic:
+        """Charge, then add discrete Laplace noise: the price and the noise come from the same description."""
         self._charge(part)
+        scale = Fraction(part.noise_scale)
         noisy = self._journal.answered(part) if self._journal else None
         if noisy is None:
             noisy = values + discrete_laplace(scale, len(values), self._noise)
@@ -218,13 +216,3 @@ class Vault:
                 "Nothing was drawn. Ask for less."
             )
         self._parts.append(part)
-
-
-def gaussian_is_better(weights: Sequence[float], epsilon: float, delta: float) -> bool:
-    """Whether (epsilon, delta) Gaussian noise on sums would have less variance than pure epsilon Laplace noise.
-
-    One rating moves one sum of each group, by its weight: sensitivity sum(w) in L1 and sqrt(sum(w^2)) in L2. With the
-    smallest Gaussian deviation (Balle and Wang) the variances are 2 (L1 / epsilon)^2 and (L2 sigma(epsilon, delta))^2.
-    """
-    w = np.asarray(weights, dtype=np.float64)
-    return bool(analytic_sigma(epsilon, delta) ** 2 * (w @ w) < 2 * (w.sum() / epsilon) ** 2)

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from dpsr.arrays import Floats
 from dpsr.certify import Certificate
+from dpsr.certify.check import read_certificate
 from dpsr.certify.manifest import write_manifest
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import ReleaseError
@@ -68,7 +69,7 @@ def load_release(path: str | Path) -> Release:
             raise ReleaseError(
                 f"{folder.name} has the format {facts['format']!r}, this version reads {MODEL_FORMAT!r}."
             )
-        certificate = Certificate.from_json((folder / "certificate.json").read_text("utf-8"))
+        certificate = read_certificate((folder / "certificate.json").read_bytes())
         tables = {name: pq.read_table(folder / f"{name}.parquet") for name in ("ratings", "users", "items")}
         return _assemble(facts, certificate, tables)
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:

@@ -1,0 +1,137 @@
+"""The form of a certificate, strictly: every field is known, of the right type, and within what can be computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpsr.certify.certificate import COMPOSITION, FORMAT, NOT_PROTECTED, PROMISES
+
+_PRICE = {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}]}
+_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+_HEX32, _HEX64 = {"type": "string", "pattern": "^[0-9a-f]{32}$"}, {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_TEXT = {"type": "string", "maxLength": 400}
+_COUNT = {"type": "integer", "minimum": 0, "maximum": 1 << 53}
+_LEVELS = 1001
+FAMILIES = ["all ratings", "items", "users"]
+_WEIGHT = {"type": "integer", "minimum": 0, "maximum": 1 << 62}
+_NUMBERS = {"type": "object", "additionalProperties": {"type": "number"}, "maxProperties": 20}
+_SCALE = {"type": "string", "pattern": "^[0-9]{1,30}(/[0-9]{1,30})?$"}
+
+
+def _closed(**properties: Any) -> dict[str, Any]:
+    """An object with exactly these fields."""
+    return {
+        "type": "object",
+        "required": list(properties),
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def _part(kind: str, names: list[str], **description: Any) -> dict[str, Any]:
+    fixed = {"kind": {"const": kind}, "name": {"enum": names}, "epsilon": _PRICE, "delta": _SHARE}
+    return _closed(**fixed, **description)
+
+
+PART_FORMS = {
+    "channel": _part(
+        "channel",
+        ["ratings"],
+        mechanism=_TEXT,
+        bits={"type": "integer", "minimum": 1, "maximum": 62},
+        tables={
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 100,
+            "items": {
+                "type": "array",
+                "minItems": 2,
+                "maxItems": _LEVELS,
+                "items": {"type": "array", "minItems": 1, "maxItems": 1 << 16, "items": _WEIGHT},
+            },
+        },
+        at_epsilon={"anyOf": [{"type": "null"}, {"type": "number", "minimum": 0, "maximum": 700}]},
+        settings=_NUMBERS,
+        outputs={"type": "array", "maxItems": 1 << 16, "items": {"type": "number"}},
+    ),
+    "histogram": _part(
+        "histogram",
+        ["level histogram"],
+        noise_scale=_SCALE,
+        bins={"type": "array", "minItems": 2, "maxItems": _LEVELS, "items": _COUNT},
+    ),
+    "sums": _part(
+        "sums",
+        ["total", "window sums"],
+        noise_scale=_SCALE,
+        steps={
+            "type": "array",
+            "minItems": 2,
+            "maxItems": _LEVELS,
+            "items": {"type": "integer", "minimum": -(1 << 40), "maximum": 1 << 40},
+        },
+        weights={
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 2,
+            "items": {"type": "integer", "minimum": 0, "maximum": 1 << 20},
+        },
+        families={
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 2,
+            "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {"anyOf": [{"enum": FAMILIES}, _COUNT]}},
+        },
+        step={"type": "number", "minimum": 0},
+    ),
+    "published": _part(
+        "published",
+        ["ratings"],
+        nominal={"type": "number", "minimum": 0, "maximum": 100},
+        alpha=_SHARE,
+    ),
+    "declared": _part("declared", ["ratings"]),
+}
+
+_PUBLIC = {
+    "value": _closed(
+        facts=_TEXT,
+        scale=_TEXT,
+        levels=_COUNT,
+        n_users=_COUNT,
+        n_items=_COUNT,
+        n_ratings=_COUNT,
+        median_ratings_per_user={"type": "number", "minimum": 0},
+        max_ratings_per_user=_COUNT,
+        has_timestamps={"type": "boolean"},
+    ),
+}
+
+CERTIFICATE_FORM: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "dpsr certificate",
+    **_closed(
+        format={"const": FORMAT},
+        id=_HEX32,
+        charge={"anyOf": [{"type": "null"}, _closed(id=_HEX32, digest=_HEX64)]},
+        private={"type": "boolean"},
+        reasons={"type": "array", "maxItems": 20, "items": _TEXT},
+        unit={"enum": list(PROMISES)},
+        promise={"enum": list(PROMISES.values())},
+        epsilon=_PRICE,
+        delta=_SHARE,
+        nominal={"anyOf": [{"type": "null"}, {"type": "number", "minimum": 0}]},
+        nominal_delta=_SHARE,
+        protection=_closed(
+            **{
+                unit: {"anyOf": [{"const": NOT_PROTECTED}, _closed(epsilon=_PRICE, delta=_SHARE)]}
+                for unit in ("value", "rating", "user")
+            }
+        ),
+        composition={"const": COMPOSITION},
+        randomness={"enum": ["system", "seeded", "declared"]},
+        public={"anyOf": list(_PUBLIC.values())},
+        parts={"type": "array", "minItems": 1, "maxItems": 100, "items": {"anyOf": list(PART_FORMS.values())}},
+        software=_TEXT,
+    ),
+}

@@ -1,0 +1,246 @@
+"""What was asked of the raw ratings, described so that its price follows: nothing that can be derived is stored.
+
+    channel      integer tables P[symbol | level] = w / 2^bits; every rating passes once through one of them:
+                 epsilon = the worst log-ratio in a column of the dearest table; or, where a delta is allowed, the exact
+                 delta at the epsilon it states
+    histogram    the bin of every level; changing one rating moves two counts by one, so epsilon = 2 / b
+    sums         what a rating of each level adds, in whole steps, times one whole weight for every family of sums it is
+                 in; changing one rating moves them by at most (largest - smallest step) x (sum of weights) =: D in all,
+                 so discrete Laplace noise of scale b costs epsilon = D / b
+    published    the paper's Stage 1: the supremum over all data sets, docs/published.md,
+                 max(log(1+a) + e0, e) + 2 a max(1, e0),   e0 = e / (1+a)
+    declared     ratings whose owner says they are private already: nothing is known, epsilon is infinite
+
+Whoever holds the description can do this; it needs no rating. Results are rounded up.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from functools import cached_property
+from math import inf, log1p, nextafter
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+
+from dpsr.certify.exact import delta_of, epsilon_of, float_up
+from dpsr.errors import PrivacyError
+
+Table: TypeAlias = tuple[tuple[int, ...], ...]
+
+_MOST_BITS = 62
+_MOST_COMPARISONS = 20_000_000
+"""Cells compared when a delta is recomputed: about a minute."""
+
+
+class Price(NamedTuple):
+    """Epsilon and delta, never understated."""
+
+    epsilon: float
+    delta: float = 0.0
+
+
+@dataclass(frozen=True)
+class Part(ABC):
+    """One question to the raw ratings. Its fields are its public description; `price` follows from them."""
+
+    kind: ClassVar[str]
+
+    name: str
+
+    @cached_property
+    @abstractmethod
+    def price(self) -> Price:
+        """What it costs; an error says why that cannot be computed."""
+
+    @property
+    @abstractmethod
+    def noise(self) -> str:
+        """The noise in words, for people."""
+
+    @property
+    def epsilon(self) -> float:
+        return self.price.epsilon
+
+    @property
+    def delta(self) -> float:
+        return self.price.delta
+
+    def to_record(self) -> dict[str, Any]:
+        """Plain data: the kind, the description, and for readers the price that follows from it."""
+        price = {"epsilon": "inf" if self.epsilon == inf else self.epsilon, "delta": self.delta}
+        return {"kind": self.kind, **{one.name: _plain(getattr(self, one.name)) for one in fields(self)}, **price}
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Self:
+        """From plain data of the right form (`certify.form`); a price in it is not read."""
+        return cls(**{one.name: _frozen(record[one.name]) for one in fields(cls)})
+
+
+@dataclass(frozen=True)
+class ChannelPart(Part):
+    """Every rating once through one of some finite channels (`tables`: rows are levels, a row sums to `2**bits`).
+
+    `at_epsilon` is the epsilon at which a delta is stated; None for pure differential privacy. `settings` and `outputs`
+    (the rating that each symbol of the only table is published as) are public and cost nothing.
+    """
+
+    kind: ClassVar[str] = "channel"
+
+    mechanism: str
+    bits: int
+    tables: tuple[Table, ...]
+    at_epsilon: float | None = None
+    settings: dict[str, float] = field(default_factory=dict)
+    outputs: tuple[float, ...] = ()
+
+    @cached_property
+    def price(self) -> Price:
+        for table in self.tables:
+            check_table(table, self.bits)
+        if not self.tables:
+            raise PrivacyError("a channel shows at least one table, this one has none")
+        if self.at_epsilon is None:
+            return Price(max(map(epsilon_of, self.tables)))
+        if any(len(table) ** 2 * len(table[0]) > _MOST_COMPARISONS for table in self.tables):
+            raise PrivacyError("a table with a delta is too large to compare all pairs of its rows")
+        return Price(self.at_epsilon, max(delta_of(table, self.bits, self.at_epsilon) for table in self.tables))
+
+    @property
+    def noise(self) -> str:
+        n, rows, columns = len(self.tables), len(self.tables[0]), max(len(table[0]) for table in self.tables)
+        tables = "one table" if n == 1 else f"{n} tables"
+        return f"{self.mechanism}: {tables} of {rows} × {columns} integers"
+
+
+@dataclass(frozen=True)
+class LaplacePart(Part):
+    """Integer statistics with discrete Laplace noise of scale `noise_scale`, a fraction."""
+
+    noise_scale: str
+
+    @property
+    @abstractmethod
+    def sensitivity(self) -> int:
+        """By how much all numbers together move when one rating changes its level."""
+
+    @cached_property
+    def price(self) -> Price:
+        try:
+            scale = Fraction(self.noise_scale)
+        except (ValueError, ZeroDivisionError):
+            scale = Fraction(0)
+        if scale <= 0 or self.sensitivity <= 0:
+            raise PrivacyError(
+                f"noise needs a positive sensitivity and a positive fraction as its scale, found "
+                f"{self.sensitivity} and {self.noise_scale[:20]!r}"
+            )
+        return Price(float_up(self.sensitivity / scale))
+
+    @property
+    def noise(self) -> str:
+        return f"discrete Laplace, sensitivity {self.sensitivity:,}, scale {self.noise_scale}"
+
+
+@dataclass(frozen=True)
+class HistogramPart(LaplacePart):
+    """How many ratings fall into each bin; `bins[x]` is the bin of level x."""
+
+    kind: ClassVar[str] = "histogram"
+
+    bins: tuple[int, ...]
+
+    @property
+    def sensitivity(self) -> int:
+        return 2 if len(set(self.bins)) > 1 else 0
+
+
+@dataclass(frozen=True)
+class SumsPart(LaplacePart):
+    """Sums of `steps[level]` over families of ratings: a rating adds weight x steps to one sum of each family.
+
+    `families` names each family and how many sums it has; `step` is what one step stands for, in rating points.
+
+    >>> SumsPart("total", "12", (-2, 0, 2), (1,), (("all ratings", 1),), 1.0).sensitivity
+    4
+    """
+
+    kind: ClassVar[str] = "sums"
+
+    steps: tuple[int, ...]
+    weights: tuple[int, ...]
+    families: tuple[tuple[str, int], ...]
+    step: float
+
+    @property
+    def sensitivity(self) -> int:
+        if len(self.weights) != len(self.families) or min(self.weights, default=0) < 0:
+            raise PrivacyError("sums have one weight, not negative, for each of their families")
+        return (max(self.steps) - min(self.steps)) * sum(self.weights)
+
+
+@dataclass(frozen=True)
+class PublishedPart(Part):
+    """The paper's Stage 1 exactly as printed. Its table depends on the exact mean of the ratings and is withheld."""
+
+    kind: ClassVar[str] = "published"
+
+    nominal: float
+    alpha: float
+
+    @cached_property
+    def price(self) -> Price:
+        return Price(published_price(self.nominal, self.alpha))
+
+    @property
+    def noise(self) -> str:
+        return "calibrated Laplace, as published, clipped"
+
+
+@dataclass(frozen=True)
+class DeclaredPart(Part):
+    """Ratings that were declared private by whoever passed them in."""
+
+    kind: ClassVar[str] = "declared"
+
+    @cached_property
+    def price(self) -> Price:
+        return Price(inf)
+
+    @property
+    def noise(self) -> str:
+        return "none drawn here: declared private by the caller"
+
+
+PARTS: dict[str, type[Part]] = {
+    part.kind: part for part in (ChannelPart, HistogramPart, SumsPart, PublishedPart, DeclaredPart)
+}
+"""Every kind of question there is. What is not here is not blessed."""
+
+
+def check_table(table: Table, bits: int) -> None:
+    """Refuse a table whose rows are no distributions over 2**bits."""
+    if not 1 <= bits <= _MOST_BITS:
+        raise PrivacyError(f"a table's rows sum to 2**bits with bits from 1 to {_MOST_BITS}, found bits = {bits}")
+    if len(table) < 2 or len({len(row) for row in table}) != 1:
+        raise PrivacyError(f"a table has at least two rows of one length, found {len(table)}")
+    for x, row in enumerate(table):
+        if min(row, default=0) < 0 or sum(row) != 1 << bits:
+            raise PrivacyError(f"row {x} of a table is no distribution: its cells do not add up to 2**{bits}")
+
+
+def published_price(nominal: float, alpha: float) -> float:
+    """The true worst case of the paper's Stage 1 over all data sets, the moving mean included, rounded up."""
+    base = nominal / (1 + alpha)
+    price = max(log1p(alpha) + base, nominal) + 2 * alpha * max(1.0, base)
+    return nextafter(nextafter(price, inf), inf)
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as JSON's lists."""
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as tuples, all the way down."""
+    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value

@@ -1,0 +1,121 @@
+"""A part's price follows from its description; the oracles are plain loops over fractions and over neighbours."""
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
+from math import inf, nextafter
+
+import numpy as np
+import pytest
+
+from dpsr.certify.parts import PARTS, ChannelPart, DeclaredPart, HistogramPart, PublishedPart, SumsPart, published_price
+from dpsr.errors import PrivacyError
+from dpsr.privacy.channels.published import data_set_loss, worst_data_set
+from dpsr.types import Scale
+
+TWO = ((1, 7), (5, 3))
+THREE = ((2, 6), (6, 2))
+
+
+def channel(*tables, bits=3, at_epsilon=None):
+    return ChannelPart("ratings", "m", bits, tables, at_epsilon)
+
+
+def sums(steps, weights, scale="1"):
+    families = (("items", 3), ("users", 4))[: len(weights)]
+    return SumsPart("window sums", scale, steps, weights, families, 0.5)
+
+
+def log(ratio):
+    with localcontext() as context:
+        context.prec = 80
+        return (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+
+
+def test_tables_cost_the_worst_ratio_of_the_dearest_rounded_up():
+    price = channel(THREE, TWO).price
+    assert price.delta == 0
+    assert Decimal(price.epsilon) >= log(Fraction(5))
+    assert Decimal(nextafter(price.epsilon, 0)) < log(Fraction(5))
+
+
+def test_a_part_with_a_delta_costs_the_hockey_stick_at_its_epsilon():
+    """Rows (5, 3) and (1, 7) at e^epsilon = 2: 5 - 2 = 3 of 8 in excess; the other way 7 - 6 = 1 of 8."""
+    price = channel(TWO, at_epsilon=float(log(Fraction(2)))).price
+    assert price.delta == pytest.approx(3 / 8)
+
+
+@pytest.mark.parametrize("bins", [(0, 1, 2), (0, 0, 1), (1, 0, 1, 0)])
+def test_the_sensitivity_of_a_histogram_is_the_largest_move_between_any_two_levels(bins):
+    counts = np.eye(max(bins) + 1, dtype=int)[list(bins)]
+    worst = max(np.abs(a - b).sum() for a, b in product(counts, counts))
+    assert HistogramPart("level histogram", "1", bins).sensitivity == worst
+
+
+@pytest.mark.parametrize(("steps", "weights"), [((-2, 0, 2), (1,)), ((-5, -1, 0, 7), (9, 7)), ((3, 4), (0, 16))])
+def test_the_sensitivity_of_sums_is_the_largest_move_between_any_two_levels(steps, weights):
+    """A rating is in one sum of each family: all of them move together."""
+    worst = max(sum(abs(w * (a - b)) for w in weights) for a, b in product(steps, steps))
+    assert sums(steps, weights).sensitivity == worst
+
+
+def test_noise_costs_its_sensitivity_over_its_scale_rounded_up():
+    price = HistogramPart("level histogram", "30/7", (0, 1)).price
+    assert Fraction(price.epsilon) >= Fraction(14, 30)
+    assert Fraction(nextafter(price.epsilon, 0)) < Fraction(14, 30)
+
+
+def test_the_published_stage_costs_its_supremum_which_data_sets_approach():
+    price = PublishedPart("ratings", 0.1, 0.3).epsilon
+    assert price == published_price(0.1, 0.3)
+    scale = Scale(1, 5)
+    near = data_set_loss(scale, 0.1, 0.3, *worst_data_set(scale, 0.1, 0.3, 10_000))
+    assert near < price < near + 1e-3
+
+
+def test_nothing_drawn_costs_infinity():
+    assert DeclaredPart("ratings").epsilon == inf
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        channel(),
+        channel(((1, 6), (5, 3))),
+        channel(((-1, 9), (5, 3))),
+        channel(((1, 7), (8,))),
+        channel(((8,),)),
+        channel(TWO, bits=0),
+        channel(TWO, bits=500),
+        channel(tuple((1 << 50, *(0,) * 5000, (1 << 62) - (1 << 50)) for _ in range(100)), bits=62, at_epsilon=1.0),
+        HistogramPart("level histogram", "0", (0, 1)),
+        HistogramPart("level histogram", "1/00", (0, 1)),
+        HistogramPart("level histogram", "1", (0, 0)),
+        sums((2, 2), (1,)),
+        sums((0, 1), (0,)),
+        sums((0, 1), (-1, 2)),
+        SumsPart("window sums", "1", (0, 1), (1, 2), (("items", 3),), 0.5),
+    ],
+    ids=repr,
+)
+def test_what_shows_no_price_is_refused(part):
+    with pytest.raises(PrivacyError):
+        part.price  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        ChannelPart("ratings", "m", 3, (TWO, THREE), None, {"nominal": 1.0}, (1.0, 5.0)),
+        HistogramPart("level histogram", "5/2", (0, 1, 1)),
+        sums((-2, 0, 2), (9, 7), "7/3"),
+        PublishedPart("ratings", 1.0, 0.3),
+        DeclaredPart("ratings"),
+    ],
+    ids=lambda part: part.kind,
+)
+def test_a_part_comes_back_from_its_record_and_a_price_written_into_it_is_not_read(part):
+    record = part.to_record()
+    again = PARTS[record["kind"]].from_record({**record, "epsilon": 0.001, "delta": 0.0})
+    assert again == part
+    assert again.price == part.price
