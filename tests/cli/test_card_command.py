@@ -61,7 +61,7 @@ def test_something_that_is_no_release_is_one_sentence(dpsr, tmp_path):
     ("name", "old", "new"),
     [
         ("certificate.json", '"nominal":1.0', '"nominal":"one"'),
-        ("certificate.json", '"sensitivity":2', '"sensitivity":"two"'),
+        ("certificate.json", '"noise_scale":"', '"noise_scale":"two'),
         ("budget.json", '"spent": 1', '"spent": "much"'),
         ("budget.json", "{", "["),
     ],

@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.certify import Certificate, Part
+from dpsr.certify import Certificate
+from dpsr.certify.parts import DeclaredPart
 from dpsr.types import Mask, PrivateRatings, Scale
 
 
@@ -17,10 +18,11 @@ def make_private(
     places = Mask(pa.array(range(m)), pa.array(range(n)), indptr, np.nonzero(mask)[1].astype(np.int32))
     receipt = Certificate(
         nominal=1.0,
-        parts=(Part("ratings", "written by hand", 1.0),),
+        parts=(DeclaredPart("ratings"),),
         public={},
         randomness="declared",
         private=False,
+        id="0" * 32,
         reasons=("made up for a test",),
     )
     return PrivateRatings(places, noisy[mask].astype(np.float64), Scale(low, high), receipt)

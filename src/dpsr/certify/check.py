@@ -18,6 +18,7 @@ from dpsr.certify.schema import MalformedError, strict_json, violations
 from dpsr.errors import PrivacyError, ReleaseError
 
 _SLACK = 1e-9
+_ADVICE = "Take the folder as `dpsr release` wrote it."
 
 
 class Check(NamedTuple):
@@ -35,7 +36,7 @@ def read_certificate(text: bytes) -> Certificate:
         try:
             part.price  # noqa: B018 (refuses what cannot be priced)
         except (PrivacyError, ArithmeticError) as error:
-            raise ReleaseError(f"certificate.json: {part.name} cannot be priced: {error}.") from error
+            raise ReleaseError(f"certificate.json: {part.name} cannot be priced: {error}. {_ADVICE}") from error
     return certificate
 
 
@@ -44,7 +45,7 @@ def check_certificate(text: bytes) -> tuple[list[Check], Certificate | None]:
     try:
         certificate = read_certificate(text)
     except ReleaseError as error:
-        return [Check(False, str(error).removesuffix("."))], None
+        return [Check(False, str(error).removesuffix(f". {_ADVICE}"))], None
     record = strict_json(text)
     checks = [*_terms(record, certificate), *_prices(record, certificate), *_sums(record, certificate)]
     return [*checks, *_flag(certificate)], certificate
@@ -54,10 +55,10 @@ def _record(text: bytes) -> dict[str, Any]:
     try:
         record = strict_json(text)
     except MalformedError as error:
-        raise ReleaseError(f"certificate.json cannot be read: {error}.") from error
+        raise ReleaseError(f"certificate.json cannot be read: {error}. {_ADVICE}") from error
     wrong = _wrong_parts(record) or violations(record, CERTIFICATE_FORM, "the certificate")
     if wrong:
-        raise ReleaseError(f"certificate.json has not the form of a certificate: {wrong[0]}.")
+        raise ReleaseError(f"certificate.json has not the form of a certificate: {wrong[0]}. {_ADVICE}")
     return record
 
 

@@ -76,14 +76,15 @@ def test_a_budget_is_set_once(address):
 def test_the_history_says_who_when_what_and_for_which_certificate(address):
     ledger = Ledger.create(address, "films", "2", who="officer", note="minutes of 3 May")
     paid = ledger.charge("films", "1", method="default", who="ada", note="for the website")
-    digest = ledger.record(paid, certificate(0.9), who="ada")
+    promised = certificate(0.9)
+    digest = ledger.record(paid, promised, who="ada")
     budget, charge, release = ledger.history("films")
     assert (budget.kind, budget.who, budget.note, budget.epsilon) == ("budget", "officer", "minutes of 3 May", 2)
     assert (charge.kind, charge.who, charge.method, charge.charge) == ("charge", "ada", "default", paid.id)
     assert charge.at.endswith("+00:00")
     assert (release.kind, release.charge, release.certificate) == ("release", paid.id, digest)
     assert release.epsilon == Fraction(0.9)
-    assert digest == hashlib.sha256(certificate(0.9).to_json().encode()).hexdigest()
+    assert digest == hashlib.sha256(promised.to_json().encode()).hexdigest()
     assert ledger.budget().spent_epsilon == 1, "what was charged is spent, although the certificate costs less"
 
 

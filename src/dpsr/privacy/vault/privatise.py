@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.certify import Certificate
-from dpsr.certify.parts import ChannelPart, DeclaredPart, Part, PublishedPart, Table
+from dpsr.certify.parts import ChannelPart, DeclaredPart, Part, Price, PublishedPart, Table
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import BITS, Channel
 from dpsr.privacy.channels.published import AsPublished
@@ -79,7 +79,7 @@ def as_table(weights: npt.NDArray[np.uint64]) -> Table:
 
 def channel_part(channel: Channel, at_epsilon: float | None = None) -> ChannelPart:
     """The receipt for ratings that passed once through one channel: its table, and all that was public about it."""
-    return ChannelPart(
+    part = ChannelPart(
         name="ratings",
         mechanism=channel.mechanism,
         bits=BITS,
@@ -88,6 +88,9 @@ def channel_part(channel: Channel, at_epsilon: float | None = None) -> ChannelPa
         settings=dict(channel.settings),
         outputs=tuple(channel.outputs.tolist()),
     )
+    if at_epsilon is not None:  # the channel knows which pairs of its rows to compare: the part would compare them all
+        part.__dict__["price"] = Price(at_epsilon, channel.delta(at_epsilon))
+    return part
 
 
 def _channel_receipt(channel: Channel, asked_delta: float) -> tuple[Part, tuple[str, ...]]:
