@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: docs demo test check bench benchmark reproduce frontier picture venv clean
+.PHONY: docs site demo test check bench benchmark reproduce frontier picture venv clean
 
 venv: $(STAMP)
 
@@ -15,8 +15,8 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)  ## the main job on an embedded sample
 	$(BIN)/dpsr demo --out demo-release
 
-test: $(STAMP)  ## lint, types, tests
-	$(MAKE) --no-print-directory check
+test: $(STAMP)  ## lint, types, documentation, all tests
+	$(MAKE) --no-print-directory check site
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 check: $(STAMP)  ## ruff and mypy
@@ -44,7 +44,10 @@ picture: demo  ## the card of the demo release as an image; needs Chromium
 	$(BIN)/python tests/helpers/screenshot.py demo-release docs/card.png
 
 clean:
-	rm -rf .venv build dist demo-release reproduction frontier benchmark
+	rm -rf .venv build dist site demo-release reproduction frontier benchmark
+
+site: $(STAMP)  ## the documentation site, link-checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 docs: $(STAMP)  ## regenerate the command reference
 	$(BIN)/python -m dpsr.cli.reference > docs/cli.md
