@@ -27,7 +27,7 @@ from dpsr.evaluate.baselines.factorisation import TRAINING_CHOICES
 from dpsr.evaluate.downstream.tables import RAW
 from dpsr.evaluate.measure import LEARNERS
 from dpsr.evaluate.measure.learners import THE_MODEL_ITSELF
-from dpsr.evaluate.protocol import ALL_RANKED, HeldOutRatings
+from dpsr.evaluate.protocol import ALL_RANKED, ERRORS_ONLY, HeldOutRatings
 from dpsr.evaluate.report.charts import write_chart
 from dpsr.evaluate.report.files import write_rows, write_text
 from dpsr.evaluate.report.tables import Table, markdown
@@ -135,7 +135,8 @@ def _job(
 ) -> Job:
     options = (("learners", learners), ("settings", tuple(settings.items())))
     noise = 1000 * seed + NOISE.get(table, 0)
-    return Job(LEARNERS, ratings, table, epsilon, seed, noise, learner_seed, ALL_RANKED, options=options)
+    protocol = ALL_RANKED if table in METHODS and not settings else ERRORS_ONLY
+    return Job(LEARNERS, ratings, table, epsilon, seed, noise, learner_seed, protocol, options=options)
 
 
 def _sensitivity_job(parameter: str, value: float, seed: int) -> Job:
