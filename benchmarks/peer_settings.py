@@ -16,19 +16,9 @@ import numpy as np
 from dpsr import Ratings
 from dpsr.data import realistic
 from dpsr.evaluate import rmse
-from dpsr.evaluate.peers import (
-    berlioz,
-    build_peer,
-    covariance,
-    dp_als,
-    dp_sgd,
-    mcsherry_mironov,
-    objective,
-    perturbed,
-    shin,
-    svdpp,
-)
-from dpsr.evaluate.peers.registry import is_private
+from dpsr.evaluate.baselines import svdpp
+from dpsr.evaluate.peers import berlioz, dp_als, dp_sgd, least_squares, mcsherry_mironov, objective, shin
+from dpsr.evaluate.registry import METHODS, build
 
 EPSILONS = (0.5, 2.0, 8.0)
 DELTA = 1e-5
@@ -44,8 +34,8 @@ SETTINGS: dict[str, dict[tuple[ModuleType, str], tuple[object, ...]]] = {
     "objective-mf": {
         (objective, "RANK"): (1, 2, 4),
         (objective, "BIAS"): (0.05, 0.1, 0.2),
-        (perturbed, "FACTOR_SIGNAL"): (0.01, 0.02, 0.04),
-        (perturbed, "RESIDUAL"): (0.075, 0.15, 0.3),
+        (least_squares, "FACTOR_SIGNAL"): (0.01, 0.02, 0.04),
+        (least_squares, "RESIDUAL"): (0.075, 0.15, 0.3),
     },
     "berlioz-als": {
         (berlioz, "CLAMP"): (0.25, 0.5, 1.0),
@@ -54,8 +44,8 @@ SETTINGS: dict[str, dict[tuple[ModuleType, str], tuple[object, ...]]] = {
         (berlioz, "SHARES"): ((0.02, 0.14, 0.14, 0.7), (0.02, 0.34, 0.34, 0.3), (0.02, 0.45, 0.45, 0.08)),
     },
     "mcsherry-mironov": {
-        (covariance, "BOUND"): (0.25, 0.5, 1.0),
-        (covariance, "LIMIT"): (500, 1000, 2000),
+        (mcsherry_mironov, "BOUND"): (0.25, 0.5, 1.0),
+        (mcsherry_mironov, "LIMIT"): (500, 1000, 2000),
         (mcsherry_mironov, "NEIGHBOURS"): (20, 40, 80),
         (mcsherry_mironov, "DAMP"): (0.25, 0.5, 1.0),
         (mcsherry_mironov, "SIGNAL"): (5e-4, 1e-3, 2e-3),
@@ -100,8 +90,8 @@ def mean_error(method: str, splits: list[tuple[Ratings, Ratings]]) -> float:
     """Averaged over sets and budgets."""
     errors = []
     for train, test in splits:
-        for epsilon in EPSILONS if is_private(method) else (None,):
-            peer = build_peer(method, epsilon, DELTA, 0).fit(train)
+        for epsilon in EPSILONS if METHODS[method].budgeted else (None,):
+            peer = build(method, epsilon, DELTA, 0).fit(train)
             errors.append(rmse(test.values, peer.predict(test.mask.users, test.mask.items)))
     return float(np.mean(errors))
 

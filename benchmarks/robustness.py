@@ -28,7 +28,7 @@ from scipy.stats import t
 from benchmarks.robustness_sets import QUICK, SETS
 from dpsr import DPSR, Ratings
 from dpsr.evaluate.baselines import ALS, Baseline, Bias, Constant
-from dpsr.evaluate.ranking import Predictor
+from dpsr.evaluate.metrics.ranking import Predictor
 
 Floats = npt.NDArray[np.float64]
 

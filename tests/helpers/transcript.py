@@ -12,20 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsr.evaluate.peers import (
-    averages,
-    berlioz,
-    build_peer,
-    dp_als,
-    dp_sgd,
-    floating,
-    mcsherry_mironov,
-    perturbed,
-    shin,
-)
+from dpsr.evaluate.peers import averages, berlioz, dp_als, dp_sgd, floating, least_squares, mcsherry_mironov, shin
 from dpsr.evaluate.peers.floating import Measured
+from dpsr.evaluate.registry import build
 
-MODULES = (averages, berlioz, dp_als, dp_sgd, mcsherry_mironov, perturbed, shin)
+MODULES = (averages, berlioz, dp_als, dp_sgd, least_squares, mcsherry_mironov, shin)
 DRAWS = ("laplace_noise", "vector_laplace_noise", "gaussian_noise", "local_reports")
 
 
@@ -64,7 +55,7 @@ def record(monkeypatch, name, epsilon, ratings, *, spoil=None, seed=5):
         return drawn
 
     with _listening(monkeypatch, hear):
-        peer = build_peer(name, epsilon, 1e-5, seed).fit(ratings)
+        peer = build(name, epsilon, 1e-5, seed).fit(ratings)
     return peer, releases
 
 
@@ -81,7 +72,7 @@ def replay(monkeypatch, name, epsilon, ratings, releases, *, seed=5):
         return answered
 
     with _listening(monkeypatch, hear):
-        peer = build_peer(name, epsilon, 1e-5, seed).fit(ratings)
+        peer = build(name, epsilon, 1e-5, seed).fit(ratings)
     assert len(asked) == len(releases)
     return peer, asked
 

@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markdown import Markdown
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from dpsr.cli.terminal import complain, err, out
+from dpsr.cli.studies import run_with_progress, show_report
+from dpsr.cli.terminal import out
 
-EXAMPLE = (
-    "Example: dpsr benchmark realistic paper --methods dpsr,paper,als --epsilons 0.5,1,2 --seeds 2 --out benchmark/"
-)
+EXAMPLE = "Example: dpsr benchmark realistic paper --methods dpsr,dpsr-paper,als --epsilons 0.5,1 --out benchmark/"
 
 
 def benchmark(
@@ -45,24 +42,12 @@ def benchmark(
     ] = None,
 ) -> None:
     """Measure every method side by side: error, ranking, significance, time, memory, attacks. NOT PRIVATE."""
-    from dpsr.evaluate.benchmark.request import request_of
-    from dpsr.evaluate.benchmark.run import benchmark as run
+    from dpsr.evaluate.studies.benchmark import requested_benchmark
 
-    request = request_of(
+    study = requested_benchmark(
         data, scales=scale or [], methods=methods, epsilons=epsilons, seeds=seeds, downstream=downstream,
-        attacks=attacks, full=full, timeout=timeout, workers=jobs, retry=retry,
+        attacks=attacks, full=full, timeout=timeout, workers=jobs, document=document,
     )  # fmt: skip
-    columns = (TextColumn("{task.description:45}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    try:
-        with Progress(*columns, TimeRemainingColumn(), console=err) as bar:
-            task = bar.add_task("starting", total=None)
-            result = run(
-                request, out_dir, document=document,
-                progress=lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
-            )  # fmt: skip
-    except KeyboardInterrupt:
-        complain(f"interrupted; what is done is kept in {out_dir}, and the same command goes on from there.")
-        raise typer.Exit(130) from None
-    text = result.report.read_text("utf-8")
-    out.print(Markdown(text) if out.is_terminal else text, markup=False, soft_wrap=not out.is_terminal)
+    result = run_with_progress(study, out_dir, workers=jobs, timeout=timeout, retry=retry)
+    show_report(result.report)
     out.print(f"{len(result.files)} tables and charts in [bold]{out_dir}[/bold]; {result.report.name} is above.")

@@ -12,7 +12,7 @@ from rich.table import Table
 from dpsr.cli.terminal import out, promise, verdict
 
 if TYPE_CHECKING:
-    from dpsr.evaluate.scores import Scores
+    from dpsr.evaluate.metrics.scores import Scores
 
 EXAMPLE = "Example: dpsr demo --out demo-release"
 
@@ -24,7 +24,7 @@ def demo(
     """Release the embedded sample privately and compare it with honest yardsticks."""
     from dpsr import DPSR
     from dpsr.data import demo_ratings
-    from dpsr.evaluate.yardsticks import against_yardsticks
+    from dpsr.evaluate.protocol import against_yardsticks
 
     train, test = demo_ratings().split(0.2, seed=0)
     out.print(f"Embedded sample (synthetic): {len(train):,} ratings to learn from, {len(test):,} held out.")

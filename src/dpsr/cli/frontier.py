@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markdown import Markdown
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from dpsr.cli.terminal import err, out
+from dpsr.cli.studies import run_with_progress, show_report
+from dpsr.cli.terminal import out
 
 EXAMPLE = "Example: dpsr frontier --data data/ --out frontier/"
 
@@ -24,21 +23,11 @@ def frontier(
     ideas: Annotated[bool, typer.Option("--ablation", help="Leave out one idea at a time instead.")] = False,
 ) -> None:
     """Measure every method on real ratings at every epsilon, with the targets beside. NOT PRIVATE."""
-    from dpsr.evaluate.frontier import frontier as run
-    from dpsr.evaluate.frontier import parse_epsilons
-    from dpsr.evaluate.frontier_ablation import ablation
+    from dpsr.evaluate.studies.ablation import ablation_study
+    from dpsr.evaluate.studies.frontier import frontier_study
+    from dpsr.evaluate.studies.study import parse_epsilons
 
-    budgets = parse_epsilons(epsilons)
-    columns = (TextColumn("{task.description:50}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def report(done: int, total: int, what: str) -> None:
-            bar.update(task, completed=done, total=total, description=what)
-
-        measure = ablation if ideas else run
-        result = measure(data, out_dir, seeds=range(seeds), epsilons=budgets, progress=report)
-    report_file = result.files[0]
-    text = report_file.read_text("utf-8")
-    out.print(Markdown(text) if out.is_terminal else text, markup=False, soft_wrap=not out.is_terminal)
-    out.print(f"{len(result.files)} tables and figures in [bold]{out_dir}[/bold]; {report_file.name} is above.")
+    study = (ablation_study if ideas else frontier_study)(data, epsilons=parse_epsilons(epsilons), seeds=range(seeds))
+    result = run_with_progress(study, out_dir)
+    show_report(result.report)
+    out.print(f"{len(result.files)} tables and figures in [bold]{out_dir}[/bold]; {result.report.name} is above.")

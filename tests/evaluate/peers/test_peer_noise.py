@@ -8,8 +8,8 @@ from scipy.stats import gamma, kstest
 from transcript import record
 
 from dpsr.data import realistic
+from dpsr.evaluate.contract import Protection
 from dpsr.evaluate.peers.accounting import epsilon_of
-from dpsr.evaluate.peers.base import Protection
 
 FLOATING = ("dp-sgd-mf", "denoised-dp-mf", "objective-mf", "objective-mf-local", "berlioz-input", "berlioz-als",
             "mcsherry-mironov", "mcsherry-mironov-svd", "dp-als")  # fmt: skip

@@ -7,11 +7,15 @@ import pytest
 
 from dpsr.data import Ratings, realistic
 from dpsr.evaluate import Bias
-from dpsr.evaluate.peers import build_peer, covariance, dp_als, dp_sgd, item_knn, svdpp
-from dpsr.evaluate.peers.denoised import shrink_columns
-from dpsr.evaluate.peers.linear import by_items, clip_rows, noise_ridge, normal_equations, ridge_solve, unit_values
+from dpsr.evaluate.baselines import item_knn, svdpp
+from dpsr.evaluate.baselines.base import by_items
+from dpsr.evaluate.peers import dp_als, dp_sgd
+from dpsr.evaluate.peers import mcsherry_mironov as covariance
+from dpsr.evaluate.peers.dp_sgd import shrink_columns
+from dpsr.evaluate.peers.least_squares import clip_rows, noise_ridge, normal_equations, ridge_solve, unit_values
 from dpsr.evaluate.peers.noisy_ratings import channel_of
 from dpsr.evaluate.peers.objective import public_vectors
+from dpsr.evaluate.registry import build
 from dpsr.types import Scale
 
 
@@ -99,7 +103,7 @@ def test_the_clipped_gradient_is_the_sum_of_clipped_derivatives(ratings):
 def test_the_covariance_is_the_dense_one_above_its_diagonal(ratings, monkeypatch):
     monkeypatch.setattr(covariance, "LIMIT", 12)
     mask, y = ratings.mask, unit_values(ratings)
-    pairs = covariance.Pairs.of(mask)
+    pairs = covariance.CovarianceItems.of(mask)
     e, h = covariance.user_centred(mask, y)
     matrix = dense(ratings, y)
     seen = ~np.isnan(matrix)
@@ -131,7 +135,7 @@ def test_item_neighbours_are_the_most_similar_ones(ratings):
 
 
 def test_a_neighbourhood_predicts_damped_averages_of_the_users_own_residuals(ratings):
-    model = item_knn.ItemKNN().fit(ratings)
+    model = item_knn.ItemKNN().fit(ratings.mask, ratings.values, ratings.scale)
     users, items = np.array([3, 3, 7, 3]), np.array([2, 5, 2, 9])
     own = dense(ratings, model.residual)
     for u, j, found in zip(users, items, model.predict(users, items), strict=True):
@@ -192,6 +196,6 @@ def test_noisy_ratings_are_noised_one_by_one_at_the_exact_price_of_their_table(n
     else:
         worst = max(np.maximum(table[x] - np.exp(1.0) * table[y], 0).sum() for x in range(5) for y in range(5))
         assert 0.99e-5 <= worst <= 1.0001e-5
-    peer = build_peer(f"{noise}-als", 1.0, 1e-5, 0).fit(ratings)
+    peer = build(f"{noise}-als", 1.0, 1e-5, 0).fit(ratings)
     assert peer.protection.epsilon <= 1
     assert peer.protection.delta <= 1e-5

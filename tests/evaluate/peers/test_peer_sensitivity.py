@@ -11,8 +11,8 @@ import pytest
 from transcript import movement, record, replay
 
 from dpsr.data import Ratings
+from dpsr.evaluate.contract import JOINT
 from dpsr.evaluate.peers import berlioz, dp_als, dp_sgd
-from dpsr.evaluate.peers.base import JOINT
 from dpsr.types import Scale
 
 VALUE = (

@@ -1,9 +1,8 @@
 """What attackers reach against each method's output, beside what epsilon allows.
 
+    guessing      how well scores tell two cases apart, and the most that epsilon allows
+    outputs       values, membership and reconstruction, from what a method puts out
+    mechanisms    the best guess there is at a known table; the leaking mean of the paper's Stage 1
+
 Attacks read raw ratings to judge guesses: their numbers are **not private**.
 """
-
-from dpsr.evaluate.attacks.bounds import most_advantage, most_right, most_true_positives
-from dpsr.evaluate.attacks.run import BEST_GUESS, MEAN_LEAK
-
-__all__ = ["BEST_GUESS", "MEAN_LEAK", "most_advantage", "most_right", "most_true_positives"]

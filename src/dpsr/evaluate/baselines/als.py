@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
-from dpsr.evaluate.baselines.base import Baseline, Fitted, hold_out
+from dpsr.evaluate.baselines.base import Baseline, Fitted, by_items, hold_out
 from dpsr.evaluate.baselines.bias import Bias
 from dpsr.linalg.compiled import kernel
 from dpsr.types import Mask
@@ -71,13 +71,12 @@ class ALS(Baseline):
 
 def alternate(mask: Mask, residual: Floats, start: Floats, strength: float, sweeps: int) -> tuple[Floats, Floats]:
     """`sweeps` rounds of exact solves for the user factors given the item factors and the other way round."""
-    by_item = np.argsort(mask.items, kind="stable")
-    item_indptr = np.concatenate([[0], np.cumsum(mask.item_counts)])
-    raters, item_residual = mask.users[by_item], residual[by_item]
+    by_item = by_items(mask)
+    item_residual = residual[by_item.places]
     P, Q = np.zeros((mask.n_users, start.shape[1])), start.copy()
     for _ in range(sweeps):
         solve_rows(mask.indptr, mask.items, residual, Q, strength, P)
-        solve_rows(item_indptr, raters, item_residual, P, strength, Q)
+        solve_rows(by_item.ptr, by_item.users, item_residual, P, strength, Q)
     return P, Q
 
 

@@ -1,4 +1,4 @@
-"""The two simplest models: one constant, and a constant with user and item biases.
+"""The simplest models: one constant, the most rated first, and a constant with user and item biases.
 
 `Bias` minimises, by alternating exact solves for users and items,
 
@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.arrays import Floats
+from dpsr.arrays import Floats, Ints
 from dpsr.evaluate.baselines.base import Baseline, Fitted, hold_out
 from dpsr.types import Mask
 
@@ -28,6 +28,22 @@ class Constant(Baseline):
 
     def _learn(self, mask: Mask, values: Floats) -> Fitted:
         return additive(mask, float(values.mean()), np.zeros(mask.n_users), np.zeros(mask.n_items))
+
+
+@dataclass(frozen=True, eq=False)
+class MostRatedFirst:
+    """One rating for everything, and lists by how often an item was rated: what a list is worth without any value."""
+
+    counts: Floats
+    mean: float
+
+    def predict(self, users: Ints, items: Ints) -> Floats:
+        """The same everywhere."""
+        return np.full(np.broadcast_shapes(np.shape(users), np.shape(items)), self.mean)
+
+    def scores(self, user: int) -> Floats:
+        """How often each item was rated, the same for everyone."""
+        return self.counts
 
 
 @dataclass

@@ -1,9 +1,4 @@
-"""Does a release serve any learner? Learners people use, trained on raw and on released ratings, tested on raw ones.
+"""Does a release serve any learner? Learners people use, trained on raw and on released tables, tested on raw ratings.
 
 Everything here compares with raw held-out ratings: its numbers are **not private**.
 """
-
-from dpsr.evaluate.downstream.inputs import INPUTS
-from dpsr.evaluate.downstream.learners import LEARNERS
-
-__all__ = ["INPUTS", "LEARNERS"]

@@ -6,6 +6,8 @@
     neural-cf               embeddings and a small perceptron (`neural.py`)
     implicit-confidence     implicit's ALS, a rating counts with confidence 1 + 40 (r - low) / width (Hu et al. 2008)
     implicit-liked          implicit's ALS on the ratings at or above the relevance threshold alone
+    constant, bias          the yardsticks
+    mf-...                  the paper's factorisation, under each reading of how it was trained
 
 A table of released values is taken for ratings, as somebody would who got the file and nothing else. Values may lie
 between the levels of the scale. Rating predictors are measured by RMSE, the implicit ones by NDCG@10.
@@ -15,21 +17,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from dpsr.arrays import Floats, Ints
+from dpsr.arrays import Floats
 from dpsr.errors import ParameterError
-from dpsr.evaluate.baselines import ALS
-from dpsr.evaluate.ranking import Predictor
-from dpsr.evaluate.scores import relevance_threshold
+from dpsr.evaluate.baselines import ALS, Baseline, Bias, Constant, Fitted, ItemKNN
+from dpsr.evaluate.baselines.base import Clipped
+from dpsr.evaluate.baselines.factorisation import TRAINING_CHOICES
+from dpsr.evaluate.metrics.ranking import Predictor
+from dpsr.evaluate.metrics.scores import relevance_threshold
 from dpsr.types import Mask, Scale
-from dpsr.types.raw import RawRatings
 
 CONFIDENCE = 40.0
 """Hu, Koren and Volinsky's alpha."""
@@ -47,30 +50,6 @@ class RatingTable:
 Learner = Callable[[RatingTable, int], Predictor]
 
 
-@dataclass(frozen=True, eq=False)
-class Factors:
-    """offset + b_u + c_j + P_u . Q_j; strangers (-1) get what is left without them."""
-
-    offset: float
-    user_bias: Floats
-    item_bias: Floats
-    left: Floats
-    right: Floats
-    scale: Scale
-
-    def predict(self, users: Ints, items: Ints) -> Floats:
-        """Inside the scale."""
-        u, j = np.broadcast_arrays(users, items)
-        known = (u >= 0) & (j >= 0)
-        product = np.where(known, np.einsum("rd,rd->r", self.left[u], self.right[j]), 0.0)
-        bias = np.where(u >= 0, self.user_bias[u], 0.0) + np.where(j >= 0, self.item_bias[j], 0.0)
-        return self.scale.clip(self.offset + bias + product)
-
-    def scores(self, user: int) -> Floats:
-        """Unclipped."""
-        return np.asarray(self.offset + self.item_bias + self.right @ self.left[user])
-
-
 def surprise_svd(table: RatingTable, seed: int) -> Predictor:
     """Surprise's SVD with its defaults, on codes instead of ids."""
     surprise = _library("surprise", "scikit-surprise")
@@ -84,38 +63,26 @@ def surprise_svd(table: RatingTable, seed: int) -> Predictor:
         by_user, by_item, m, n, len(table.values), ends, {u: u for u in range(m)}, {j: j for j in range(n)}
     )
     model = surprise.SVD(random_state=seed).fit(known)
-    seen_u, seen_j = table.mask.user_counts > 0, table.mask.item_counts > 0  # Surprise ignores the factors of strangers
-    left, right = model.pu * seen_u[:, None], model.qi * seen_j[:, None]
-    return Factors(known.global_mean, model.bu * seen_u, model.bi * seen_j, left, right, table.scale)
+    seen_u, seen_j = table.mask.user_counts > 0, table.mask.item_counts > 0
+    mean = float(known.global_mean)
+    return Clipped(Fitted(mean, mean, model.bu, model.bi, model.pu, model.qi, seen_u, seen_j), table.scale)
 
 
 def item_knn(table: RatingTable, seed: int) -> Predictor:
-    """Neighbours of the same kind as the benchmark's method without privacy."""
-    from dpsr.evaluate.peers.item_knn import ItemKNN
-
-    found = ItemKNN(random_state=seed).fit(cast(RawRatings, table))  # it reads mask, values and scale, nothing else
-    return Clipped(found, table.scale)
+    """Neighbours of the same kind as the method without privacy."""
+    return Clipped(ItemKNN(random_state=seed).fit(table.mask, table.values, table.scale), table.scale)
 
 
-@dataclass(frozen=True, eq=False)
-class Clipped:
-    """A predictor kept inside the scale."""
+def _baseline(model: Callable[[int], Baseline]) -> Learner:
+    def learn(table: RatingTable, seed: int) -> Predictor:
+        return model(seed).fit(table.mask, table.values, table.scale)
 
-    inner: Predictor
-    scale: Scale
-
-    def predict(self, users: Ints, items: Ints) -> Floats:
-        """Inside the scale."""
-        return self.scale.clip(self.inner.predict(users, items))
-
-    def scores(self, user: int) -> Floats:
-        """As the predictor has them."""
-        return self.inner.scores(user)
+    return learn
 
 
-def explicit_als(table: RatingTable, seed: int) -> Predictor:
-    """Tuned on a held-back part of the same table."""
-    return ALS(random_state=seed).fit(table.mask, table.values, table.scale)
+def _papers_factorisation(choice: str) -> Learner:
+    """The paper's factorisation under one reading of how it was trained."""
+    return _baseline(lambda seed: replace(TRAINING_CHOICES[choice].factorisation, random_state=seed))
 
 
 def neural_cf(table: RatingTable, seed: int) -> Predictor:
@@ -148,7 +115,8 @@ def _implicit(table: RatingTable, confidence: Floats, seed: int) -> Predictor:
         model.fit(matrix, show_progress=False)
     m, n = table.mask.shape
     left, right = (np.asarray(side, dtype=np.float64) for side in (model.user_factors, model.item_factors))
-    return Factors(0.0, np.zeros(m), np.zeros(n), left, right, table.scale)
+    everyone = np.ones(m, dtype=np.bool_), np.ones(n, dtype=np.bool_)
+    return Clipped(Fitted(0.0, 0.0, np.zeros(m), np.zeros(n), left, right, *everyone), table.scale)
 
 
 def _library(module: str, package: str) -> Any:
@@ -163,9 +131,12 @@ def _library(module: str, package: str) -> Any:
 LEARNERS: dict[str, Learner] = {
     "surprise-svd": surprise_svd,
     "item-knn": item_knn,
-    "als": explicit_als,
+    "als": _baseline(lambda seed: ALS(random_state=seed)),
     "neural-cf": neural_cf,
     "implicit-confidence": implicit_confidence,
     "implicit-liked": implicit_liked,
+    "constant": _baseline(lambda _: Constant()),
+    "bias": _baseline(lambda seed: Bias(random_state=seed)),
+    **{f"mf-{choice}": _papers_factorisation(choice) for choice in TRAINING_CHOICES},
 }
 RANKS_ONLY = frozenset({"implicit-confidence", "implicit-liked"})

@@ -19,8 +19,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import Floats
 from dpsr.evaluate.peers.floating import Price, laplace_noise
-from dpsr.evaluate.peers.linear import VALUE_SENSITIVITY
-from dpsr.evaluate.peers.perturbed import BIAS_SIGNAL, RESIDUAL
+from dpsr.evaluate.peers.least_squares import BIAS_SIGNAL, RESIDUAL, VALUE_SENSITIVITY
 from dpsr.types import Mask
 
 MEAN_SIGNAL = 0.1

@@ -4,8 +4,8 @@ Both variants start from noisy averages (`averages`) and work on what these leav
 value moves by at most 2B.
 
     berlioz-input   e~ = clamp(e + Lap(2B / epsilon_4)), then an ordinary factorisation of e~
-    berlioz-als     T sweeps of alternating least squares, each half-sweep a perturbed one (`perturbed`): the vectors of
-                    one side are scaled to length one at most, so one value moves one row of the linear term by 2B,
+    berlioz-als     T sweeps of alternating least squares, each half-sweep perturbed (`least_squares`): the vectors
+                    of one side are scaled to length one at most, so one value moves one row of the linear term by 2B,
                     and each half-sweep costs epsilon_4 / 2T
 
 Budget: 2 % mean, 34 % items, 34 % users, 30 % factors. Kindly: averages get much of it, which pays at every epsilon;
@@ -21,13 +21,13 @@ import numpy as np
 
 from dpsr.arrays import Codes, Floats, Ints
 from dpsr.evaluate.baselines import ALS
+from dpsr.evaluate.baselines.base import Linear, by_items
+from dpsr.evaluate.contract import FLOATING, MASK, PrivateMethod, Protection
+from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.peers.accounting import epsilon_of
 from dpsr.evaluate.peers.averages import Averages, noisy_averages
-from dpsr.evaluate.peers.base import FLOATING, MASK, PrivatePeer, Protection
 from dpsr.evaluate.peers.floating import Measured, Price, laplace_noise
-from dpsr.evaluate.peers.linear import Linear, by_items, unit_values
-from dpsr.evaluate.peers.perturbed import perturbed_rows
-from dpsr.evaluate.ranking import Predictor
+from dpsr.evaluate.peers.least_squares import perturbed_rows, unit_values
 from dpsr.types import Mask
 from dpsr.types.raw import RawRatings
 
@@ -40,17 +40,17 @@ SIGNAL = 0.05
 
 
 @dataclass
-class Berlioz(PrivatePeer):
-    """`name` is berlioz-input or berlioz-als."""
+class Berlioz(PrivateMethod):
+    """Noise on the residuals, then an ordinary factorisation; or on every half-sweep (`sweeps`)."""
 
-    name: str = "berlioz-input"
+    sweeps: bool = False
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
         mask, y, rng = ratings.mask, unit_values(ratings), self._noise()
         a, b, c, rest = (share * self.epsilon for share in SHARES)
         averages = noisy_averages(mask, y, (a, b, c), rng)
         left = clamped(mask, y, averages)
-        factorise = self._input if self.name == "berlioz-input" else self._als
+        factorise = self._als if self.sweeps else self._input
         mean, users, items, prices = factorise(mask, left, rest, rng)
         model = Linear(
             ratings.scale,
@@ -65,7 +65,7 @@ class Berlioz(PrivatePeer):
         self, mask: Mask, left: Floats, epsilon: float, rng: np.random.Generator
     ) -> tuple[float, Floats, Floats, list[Price]]:
         noisy, price = noisy_residuals(left, epsilon, rng)
-        fit = ALS(random_state=self.random_state)._learn(mask, noisy)
+        fit = ALS(random_state=self.learner_seed)._learn(mask, noisy)
         users = np.column_stack([fit.user_bias, np.ones(mask.n_users), fit.user_factors])
         return fit.offset, users, np.column_stack([np.ones(mask.n_items), fit.item_bias, fit.item_factors]), [price]
 

@@ -22,23 +22,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Bools, Floats
+from dpsr.evaluate.contract import CATALOGUE, FLOATING, JOINT, PrivateMethod, Protection
+from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.peers.accounting import epsilon_of, gaussian_multiplier
 from dpsr.evaluate.peers.averages import shrunk_mean, user_means
-from dpsr.evaluate.peers.base import CATALOGUE, FLOATING, JOINT, PrivatePeer, Protection
 from dpsr.evaluate.peers.floating import Measured, Price, gaussian_noise
-from dpsr.evaluate.peers.joint import (
+from dpsr.evaluate.peers.least_squares import (
     ALPHA,
     ITEM_SIGNAL,
     ITEM_WEIGHT,
     RANK,
+    RESIDUAL,
     joint_model,
+    normal_equations,
     own_rows,
+    ridge_solve,
     shared_vectors,
     start_vectors,
+    unit_values,
 )
-from dpsr.evaluate.peers.linear import normal_equations, ridge_solve, unit_values
-from dpsr.evaluate.peers.perturbed import RESIDUAL
-from dpsr.evaluate.ranking import Predictor
 from dpsr.types import Mask
 from dpsr.types.raw import RawRatings
 
@@ -48,10 +50,8 @@ MEAN_SHARE, COUNT_SHARE = 0.02, 0.08
 
 
 @dataclass
-class DPALS(PrivatePeer):
+class DPALS(PrivateMethod):
     """Alternating least squares with noisy sufficient statistics on the item side."""
-
-    name: str = "dp-als"
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
         mask, y, rng = ratings.mask, unit_values(ratings), self._noise()

@@ -1,4 +1,4 @@
-"""Private factorisation by gradient perturbation: DP-SGD (Abadi et al. 2016) on biased matrix factorisation.
+"""Private factorisation by gradient perturbation: DP-SGD (Abadi et al. 2016), and denoising what it has learned.
 
     y_uj ~ mean + b_u + c_j + p_u . q_j,     y in [-1, 1] around the public midpoint of the scale
 
@@ -14,6 +14,16 @@ its own,
 
 with the ridge its noise calls for and steps that average the noise over time. z is the smallest with which all releases
 together cost (epsilon, delta), by the privacy loss distributions of dp-accounting.
+
+**Denoised**, in the spirit of Liu et al. 2021: better estimates from what was already paid for. They improve privately
+released answers by fitting a structured model to them; here the structure is that of the factorisation itself.
+
+1. The rows of the last half of the steps are averaged: each carries fresh noise, the signal is the same.
+2. Every column of biases and factors, x_a = signal + noise of variance v_a, known from the noise drawn and the noisy
+   counts, is shrunk by empirical Bayes: x_a tau^2 / (tau^2 + v_a), tau^2 = mean(x^2 - v)+ weighted by 1 / v^2, so that
+   a column in which nothing stands out from the noise vanishes.
+
+It reads nothing but released values, so the price is that of DP-SGD.
 """
 
 from __future__ import annotations
@@ -24,12 +34,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
+from dpsr.evaluate.baselines.base import Linear
+from dpsr.evaluate.contract import CATALOGUE, FLOATING, PrivateMethod, Protection
+from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.peers.accounting import epsilon_of, sampled_multiplier
 from dpsr.evaluate.peers.averages import shrunk_mean
-from dpsr.evaluate.peers.base import CATALOGUE, FLOATING, PrivatePeer, Protection
 from dpsr.evaluate.peers.floating import Price, gaussian_noise
-from dpsr.evaluate.peers.linear import Linear, unit_values
-from dpsr.evaluate.ranking import Predictor
+from dpsr.evaluate.peers.least_squares import BIAS_SIGNAL, FACTOR_SIGNAL, RESIDUAL, unit_values
 from dpsr.linalg.compiled import kernel
 from dpsr.types import Mask
 from dpsr.types.raw import RawRatings
@@ -39,8 +50,6 @@ START = 0.1
 COUNT_SHARE = 0.1
 """Of the budget (in 1 / multiplier^2), what the mean and the counts take."""
 COUNT_SENSITIVITY = 2.0
-RESIDUAL, BIAS_SIGNAL, FACTOR_SIGNAL = 0.15, 0.05, 0.02
-"""Variances in [-1, 1] of ratings around their expectation, of biases and of factors: the scale of 5-star ratings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +61,8 @@ class Step:
 
 
 @dataclass
-class DPSGD(PrivatePeer):
+class DPSGD(PrivateMethod):
     """Biased matrix factorisation by noisy clipped gradients of Poisson samples."""
-
-    name: str = "dp-sgd-mf"
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
         mask, y, rng = ratings.mask, unit_values(ratings), self._noise()
@@ -87,6 +94,24 @@ class DPSGD(PrivatePeer):
 
     def _finish(self, history: list[Floats], mask: Mask, step: Step, noise: float) -> Floats:
         return history[-1]
+
+
+@dataclass
+class Denoised(DPSGD):
+    """DP-SGD, then averaging and empirical-Bayes shrinkage."""
+
+    def _finish(self, history: list[Floats], mask: Mask, step: Step, noise: float) -> Floats:
+        rows = np.mean(history[len(history) // 2 :], axis=0)
+        variance = (noise * step.rate) ** 2
+        m = mask.n_users
+        return np.vstack([shrink_columns(rows[:m], variance[:m]), shrink_columns(rows[m:], variance[m:])])
+
+
+def shrink_columns(rows: Floats, variance: Floats) -> Floats:
+    """Each column shrunk towards zero by the share of its variance that is noise."""
+    weight = 1 / variance**2
+    signal = np.maximum((weight * (rows**2 - variance)).sum(axis=0) / weight.sum(axis=0), 0.0)
+    return rows * signal / (signal + variance)
 
 
 def _noise(z: float) -> float:

@@ -2,7 +2,7 @@
 
     r~ = r + Lap(D / epsilon)   or   r + N(0, sigma^2),   D the width of the scale, then clipped to the scale
 
-as exact channels (`privacy.mechanisms`); sigma is the smallest that is (epsilon, delta)-DP (Balle and Wang 2018), not
+as exact channels (`privacy.channels`); sigma is the smallest that is (epsilon, delta)-DP (Balle and Wang 2018), not
 the classical one, which is larger where it is proved and unproved where the paper uses it. Kindly: ratings are clipped
 after the noise, and ALS chooses rank and ridge on held-back noisy ratings, which is post-processing.
 """
@@ -11,38 +11,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 from dpsr.evaluate.baselines import ALS, MF, Baseline
-from dpsr.evaluate.peers.base import MASK, SEEDED, PrivatePeer, Protection
-from dpsr.evaluate.ranking import Predictor
+from dpsr.evaluate.baselines.factorisation import LARGE_BATCH
+from dpsr.evaluate.contract import MASK, SEEDED, PrivateMethod, Protection
+from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.privacy.channels import Channel, gaussian, laplace
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import privatise
 from dpsr.types import Scale
 from dpsr.types.raw import RawRatings
 
-MF_BATCH = 2048
-"""The paper does not state its batch; 256 takes a minute on 100,000 ratings."""
-
 
 @dataclass
-class NoisyRatings(PrivatePeer):
-    """`name` says the noise and the recommender: laplace-als, laplace-mf, gaussian-als or gaussian-mf."""
+class NoisyRatings(PrivateMethod):
+    """`noise` on every rating, then `learner` on the noisy ratings."""
 
-    name: str = "laplace-als"
+    noise: Literal["laplace", "gaussian"] = "laplace"
+    learner: Literal["als", "mf"] = "als"
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
-        noise, recommender = self.name.split("-")
-        channel = channel_of(noise, ratings.scale, self.epsilon, self.delta)
-        private = privatise(ratings, channel, noise=NoiseSource.seeded(self.random_state))
-        model = self._recommender(recommender).fit(ratings.mask, ratings.scale.clip(private.values), ratings.scale)
+        channel = channel_of(self.noise, ratings.scale, self.epsilon, self.delta)
+        private = privatise(ratings, channel, noise=NoiseSource.seeded(self.noise_seed))
+        model = self._recommender().fit(ratings.mask, ratings.scale.clip(private.values), ratings.scale)
         price = private.certificate
         return model, Protection("rating value", price.epsilon, price.delta, MASK, SEEDED)
 
-    def _recommender(self, name: str) -> Baseline:
-        if name == "als":
-            return ALS(random_state=self.random_state)
-        return MF(batch_size=MF_BATCH, random_state=self.random_state)
+    def _recommender(self) -> Baseline:
+        if self.learner == "als":
+            return ALS(random_state=self.learner_seed)
+        return MF(batch_size=LARGE_BATCH, random_state=self.learner_seed)
 
 
 @cache

@@ -25,12 +25,19 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.engine import MemoryTable
+from dpsr.evaluate.baselines.base import Linear, by_items
+from dpsr.evaluate.contract import FLOATING, JOINT, MASK, PrivateMethod, Protection
+from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.peers.accounting import epsilon_of
 from dpsr.evaluate.peers.averages import noisy_mean
-from dpsr.evaluate.peers.base import FLOATING, JOINT, MASK, PrivatePeer, Protection
-from dpsr.evaluate.peers.linear import Linear, by_items, clip_rows, local_rows, unit_values
-from dpsr.evaluate.peers.perturbed import RESIDUAL, perturbed_rows, signal_of
-from dpsr.evaluate.ranking import Predictor
+from dpsr.evaluate.peers.least_squares import (
+    RESIDUAL,
+    clip_rows,
+    local_rows,
+    perturbed_rows,
+    signal_of,
+    unit_values,
+)
 from dpsr.types import Mask
 from dpsr.types.raw import RawRatings
 from dpsr.value.design import mask_embeddings
@@ -43,15 +50,15 @@ BIAS = 0.1
 
 
 @dataclass
-class ObjectivePerturbation(PrivatePeer):
-    """One perturbed objective per item, given public user vectors."""
+class ObjectivePerturbation(PrivateMethod):
+    """One perturbed objective per item, given public user vectors; then for users too, or by each user (`local`)."""
 
-    name: str = "objective-mf"
+    local: bool = False
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
-        mask, y, rng, local = ratings.mask, unit_values(ratings), self._noise(), self.name.endswith("local")
+        mask, y, rng = ratings.mask, unit_values(ratings), self._noise()
         mean, first = noisy_mean(y, MEAN_SHARE * self.epsilon, rng)
-        budget = (1 - MEAN_SHARE) * self.epsilon / (1 if local else 2)
+        budget = (1 - MEAN_SHARE) * self.epsilon / (1 if self.local else 2)
         x, by_item = public_vectors(mask, rank_for(self.epsilon)), by_items(mask)
         v, second = perturbed_rows(
             by_item.ptr,
@@ -65,13 +72,13 @@ class ObjectivePerturbation(PrivatePeer):
         rest = y - mean - np.einsum("rd,rd->r", x[mask.users], v[mask.items])
         z = clip_rows(np.hstack([np.ones((mask.n_items, 1)), v]), 1.0)
         prices = [first, second]
-        if local:
+        if self.local:
             w = local_rows(mask, rest, z, RESIDUAL / _signal(z))
         else:
             w, third = perturbed_rows(mask.indptr, mask.items, rest, z, budget, rng, signal=_signal(z))
             prices.append(third)
         model = Linear(ratings.scale, mean, np.hstack([x, w]), np.hstack([v, z]))
-        note = f"public user vectors from the mask; {FLOATING}" + (f"; {JOINT}" if local else "")
+        note = f"public user vectors from the mask; {FLOATING}" + (f"; {JOINT}" if self.local else "")
         return model, Protection("rating value", epsilon_of(prices, self.delta), 0.0, MASK, note)
 
 

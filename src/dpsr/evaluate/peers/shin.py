@@ -21,24 +21,24 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
+from dpsr.evaluate.contract import CATALOGUE, FLOATING, JOINT, PrivateMethod, Protection
+from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.peers.accounting import epsilon_of
 from dpsr.evaluate.peers.averages import shrunk_mean, user_means
-from dpsr.evaluate.peers.base import CATALOGUE, FLOATING, JOINT, PrivatePeer, Protection
 from dpsr.evaluate.peers.floating import Measured, Price, local_reports, report_variance
-from dpsr.evaluate.peers.joint import (
+from dpsr.evaluate.peers.least_squares import (
     ALPHA,
     ITEM_SIGNAL,
     ITEM_WEIGHT,
     RANK,
+    RESIDUAL,
     features,
     joint_model,
     own_rows,
     shared_vectors,
     start_vectors,
+    unit_values,
 )
-from dpsr.evaluate.peers.linear import unit_values
-from dpsr.evaluate.peers.perturbed import RESIDUAL
-from dpsr.evaluate.ranking import Predictor
 from dpsr.types import Mask
 from dpsr.types.raw import RawRatings
 
@@ -65,10 +65,8 @@ class Projection:
 
 
 @dataclass
-class LocalMF(PrivatePeer):
+class LocalMF(PrivateMethod):
     """One randomised number per user and round."""
-
-    name: str = "shin-ldp-mf"
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
         mask, y, rng = ratings.mask, unit_values(ratings), self._noise()

@@ -1,0 +1,126 @@
+"""The pipelines of this project as methods of the comparison, and ours with one of its parts replaced.
+
+Their protection is copied from their certificate, which computes it; as published, the paper's Stage 1 costs more than
+it says (docs/published.md), and the figure here is what it really costs.
+
+What each idea of the default pipeline contributes is measured by leaving it out. A recipe is a value of the pipeline
+with one part replaced, so it spends the same epsilon through the same vault:
+
+    window                 sums of whole ratings, centred on the scale's midpoint: sensitivity the width of the scale
+    embeddings             counts alone as public features
+    degree regularisation  N = D_u^-1/2 M D_j^-1/2 without the average degree added
+    factors                slopes on public features only
+    pairs                  variances of effects start from the sums alone
+    three starts           the cautious one only
+    tuned channels         one channel for all ratings, tuned to their average distribution
+    ratings, sums          everything that the histogram leaves for one of the two questions
+
+Known gap: the budget is shared as for the full pipeline, not tuned to each recipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsr.arrays import Floats
+from dpsr.engine import BlockResult
+from dpsr.engine.raw import RawTable
+from dpsr.evaluate.contract import MASK, SEEDED, PrivateMethod, Protection
+from dpsr.evaluate.metrics.ranking import Predictor
+from dpsr.pipeline import DPSR
+from dpsr.pipeline.value import Recipe
+from dpsr.privacy.channels import optimal_channel
+from dpsr.privacy.vault import Vault
+from dpsr.types import Census, Scale
+from dpsr.types.raw import RawRatings
+from dpsr.value.allocation import Allocation, allocate
+from dpsr.value.design import Design
+from dpsr.value.effects import NoisySums
+from dpsr.value.evidence import EvidenceState, learn_from_symbols
+from dpsr.value.levels import LevelFamily, Usage
+from dpsr.value.sweep import CHOICE, SYMBOL
+
+
+@dataclass
+class DefaultPipeline(PrivateMethod):
+    """`DPSR(epsilon)`, or a recipe other than its own."""
+
+    recipe: Recipe | None = None
+
+    def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
+        pipeline = DPSR(self.epsilon, random_state=self.noise_seed)
+        fitted = pipeline.fit_table(RawTable.of(ratings), recipe=self.recipe)
+        price = fitted.certificate
+        return fitted.model, Protection("rating value", price.epsilon, price.delta, MASK, SEEDED)
+
+
+@dataclass
+class PaperPipeline(PrivateMethod):
+    """The paper's three stages, Stage 1 repaired or as published."""
+
+    as_published: bool = False
+
+    def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
+        fitted = DPSR.paper(self.epsilon, as_published=self.as_published, random_state=self.noise_seed).fit(ratings)
+        note = f"nominal epsilon {self.epsilon:g} is not kept; {SEEDED}" if self.as_published else SEEDED
+        price = fitted.certificate
+        return fitted.model_, Protection("rating value", price.epsilon, price.delta, MASK, note)
+
+
+def whole_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Allocation) -> NoisySums:
+    """Question 2 without a window: clipping at the ends of the scale cuts nothing and costs its whole width."""
+    half, w, spend = vault.scale.width / 2, shares.item_weight, min(shares.sums, vault.left)
+    items, users = vault.window_sums(vault.scale.midpoint, half, item_weight=w, epsilon=spend)
+    noise = items.noise_variance / half**2
+    return NoisySums(
+        item_values=items.values / half - w * usage.mean * design.item_counts,
+        item_variance=noise + w**2 * usage.variance * design.item_counts,
+        item_gain=w,
+        user_values=users.values / half - (1 - w) * usage.mean * design.user_counts,
+        user_variance=noise + (1 - w) ** 2 * usage.variance * design.user_counts,
+        user_gain=1 - w,
+    )
+
+
+def one_channel(vault: Vault, prior: LevelFamily, state: EvidenceState) -> dict[int, Floats]:
+    """Question 3 through one channel, tuned to the average of the ratings' distributions."""
+    points = np.bincount(prior.nearest(state.sample), minlength=len(prior.means))
+    channel = optimal_channel(vault.scale, vault.left, points @ prior.table / points.sum())
+    vault.table.run(lambda block: BlockResult({CHOICE: np.zeros(len(block.items), dtype=np.uint8)}), writes=[CHOICE])
+    vault.symbols({0: channel}, choice=CHOICE, symbol=SYMBOL)
+    return {0: channel.probabilities}
+
+
+def plain_scales(counts: npt.NDArray[np.int64]) -> Floats:
+    """1 / sqrt(count), without the average count."""
+    return 1 / np.sqrt(np.maximum(counts, 1.0))
+
+
+def _all_for_sums(mask: Census, scale: Scale, epsilon: float) -> Allocation:
+    shares = allocate(mask, scale, epsilon)
+    return replace(shares, sums=shares.sums + shares.ratings, ratings=0.0)
+
+
+def _all_for_ratings(mask: Census, scale: Scale, epsilon: float) -> Allocation:
+    shares = allocate(mask, scale, epsilon)
+    return replace(shares, sums=0.0, ratings=shares.sums + shares.ratings)
+
+
+RECIPES: Mapping[str, Recipe] = {
+    "without window": Recipe(ask_sums=whole_sums),
+    "without mask embeddings": Recipe(design=partial(Design.of, rank=0)),
+    "without degree regularisation": Recipe(design=partial(Design.of, scales=plain_scales)),
+    "without factors": Recipe(n_factors=0),
+    "without pairs": Recipe(learn=partial(learn_from_symbols, effects_from_pairs=False)),
+    "cautious start only": Recipe(learn=partial(learn_from_symbols, several_starts=False)),
+    "one channel for all ratings": Recipe(ask_ratings=one_channel),
+    "sums only": Recipe(allocate=_all_for_sums),
+    "ratings only": Recipe(allocate=_all_for_ratings),
+}
+"""The pipeline with one of its parts replaced."""

@@ -1,0 +1,156 @@
+"""Every method by name, with what it protects and how it is priced: one contract for all studies.
+
+Private methods first, ours among them; then models without privacy; then variants of our own pipeline, which only a
+study that asks for them runs. Anybody's own method is written `module:factory`. A factory is called as
+factory(epsilon, delta, seed) and returns something that fits, predicts and ranks like a `Recommender`. Write
+`factory.private = False` for one that takes no budget: it is then run once and not once per epsilon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from dpsr.errors import ParameterError, PrivacyError
+from dpsr.evaluate.baselines import ALS, MF, Bias, Constant, ItemKNN, SVDpp
+from dpsr.evaluate.baselines.bias import MostRatedFirst
+from dpsr.evaluate.baselines.factorisation import LARGE_BATCH
+from dpsr.evaluate.contract import Method, Price, Recommender, Unit, WithoutPrivacy
+from dpsr.evaluate.metrics.ranking import Predictor
+from dpsr.evaluate.peers.berlioz import Berlioz
+from dpsr.evaluate.peers.dp_als import DPALS
+from dpsr.evaluate.peers.dp_sgd import DPSGD, Denoised
+from dpsr.evaluate.peers.mcsherry_mironov import McSherryMironov
+from dpsr.evaluate.peers.noisy_ratings import NoisyRatings
+from dpsr.evaluate.peers.objective import ObjectivePerturbation
+from dpsr.evaluate.peers.shin import LocalMF
+from dpsr.evaluate.pipelines import RECIPES, DefaultPipeline, PaperPipeline
+from dpsr.types.raw import RawRatings
+
+OURS, CONSTANT, BIAS, REFERENCE = "dpsr", "constant", "bias", "als"
+"""Our method, the least that must be beaten, the honest yardstick, and the model to whose lists others are compared."""
+
+NEARLY_NO_NOISE = 20.0
+"""The epsilon at which our pipeline shows what it would do without noise."""
+
+
+def recipe_name(recipe: str) -> str:
+    """The name of our pipeline with a part replaced.
+
+    >>> recipe_name("without window")
+    'dpsr-without-window'
+    """
+    return f"{OURS}-{recipe.replace(' ', '-')}"
+
+
+def _private(
+    name: str, build: Callable[..., Recommender], unit: Unit = "rating value", price: Price = "pure", **facts: Any
+) -> Method:
+    return Method(name, build, unit, price, **facts)
+
+
+def _nearly_noiseless(_: float | None, delta: float, noise_seed: int, learner_seed: int) -> Recommender:
+    return DefaultPipeline(NEARLY_NO_NOISE, delta, noise_seed, learner_seed)
+
+
+def _without_privacy(name: str, learn: Callable[[RawRatings, int], Predictor]) -> Method:
+    def build(_: float | None, __: float, ___: int, learner_seed: int) -> Recommender:
+        return WithoutPrivacy(learn, learner_seed)
+
+    return Method(name, build, budgeted=False)
+
+
+def _baseline(name: str, model: Callable[[int], Any]) -> Method:
+    return _without_privacy(name, lambda r, seed: model(seed).fit(r.mask, r.values, r.scale))
+
+
+def _most_rated(ratings: RawRatings, _: int) -> Predictor:
+    return MostRatedFirst(ratings.mask.item_counts.astype(np.float64), float(ratings.values.mean()))
+
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        _private(OURS, DefaultPipeline),
+        _private("dpsr-paper", PaperPipeline),
+        _private("dpsr-as-published", partial(PaperPipeline, as_published=True), price="not kept"),
+        _private("laplace-als", NoisyRatings),
+        _private("laplace-mf", partial(NoisyRatings, learner="mf")),
+        _private("gaussian-als", partial(NoisyRatings, noise="gaussian"), price="with delta"),
+        _private("gaussian-mf", partial(NoisyRatings, noise="gaussian", learner="mf"), price="with delta"),
+        _private("dp-sgd-mf", DPSGD, "rating (add/remove)", "with delta"),
+        _private("denoised-dp-mf", Denoised, "rating (add/remove)", "with delta"),
+        _private("objective-mf", ObjectivePerturbation),
+        _private("objective-mf-local", partial(ObjectivePerturbation, local=True), joint=True),
+        _private("berlioz-input", Berlioz),
+        _private("berlioz-als", partial(Berlioz, sweeps=True)),
+        _private("mcsherry-mironov", McSherryMironov, price="with delta", joint=True),
+        _private("mcsherry-mironov-svd", partial(McSherryMironov, svd=True), price="with delta", joint=True),
+        _private("shin-ldp-mf", LocalMF, "user", joint=True),
+        _private("dp-als", DPALS, "user", "with delta", joint=True),
+        _baseline(CONSTANT, lambda _: Constant()),
+        _without_privacy("popularity", _most_rated),
+        _baseline(BIAS, lambda seed: Bias(random_state=seed)),
+        _baseline("item-knn", ItemKNN),
+        _baseline(REFERENCE, lambda seed: ALS(random_state=seed)),
+        _baseline("svd++", SVDpp),
+        _baseline("paper-mf", lambda seed: MF(batch_size=LARGE_BATCH, random_state=seed)),
+        _private("dpsr-20", _nearly_noiseless, budgeted=False, variant_of=OURS),
+        *(
+            _private(recipe_name(name), partial(DefaultPipeline, recipe=recipe), variant_of=OURS)
+            for name, recipe in RECIPES.items()
+        ),
+    )
+}
+"""In the order in which tables show them."""
+
+
+def compared_methods() -> list[str]:
+    """The names of all methods but variants of our own: what a comparison runs unless told otherwise."""
+    return [name for name, method in METHODS.items() if method.variant_of is None]
+
+
+def method(name: str) -> Method:
+    """The entry of a name, or of `module:factory`; what is not known is an error that says what is."""
+    if ":" in name:
+        return _own_method(name)
+    if name not in METHODS:
+        raise ParameterError(f"methods are {', '.join(METHODS)}, or module:factory for your own; found {name}.")
+    return METHODS[name]
+
+
+def chosen_methods(names: Sequence[str]) -> list[Method]:
+    """The entries of some names, each once."""
+    if not names:
+        raise ParameterError(f"methods are {', '.join(METHODS)}, or module:factory for your own; found none.")
+    return [method(name) for name in dict.fromkeys(names)]
+
+
+def build(
+    name: str, epsilon: float | None, delta: float, noise_seed: int, learner_seed: int | None = None
+) -> Recommender:
+    """The method with its budget and seeds, not fitted. One without a budget takes no epsilon."""
+    entry = method(name)
+    if entry.budgeted and epsilon is None:
+        raise PrivacyError(f"the method {name} is private and needs an epsilon, found none. Give one, for example 1.")
+    return entry.build(epsilon, delta, noise_seed, noise_seed if learner_seed is None else learner_seed)
+
+
+def _own_method(name: str) -> Method:
+    module, _, attribute = name.partition(":")
+    try:
+        factory = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ParameterError(
+            f"a method of your own is written module:factory and must be importable, found {name!r} ({error}). "
+            "Run from the folder that holds the module, or install it."
+        ) from error
+
+    def build_own(epsilon: float | None, delta: float, noise_seed: int, _: int) -> Recommender:
+        return factory(epsilon, delta, noise_seed)
+
+    return Method(name, build_own, budgeted=bool(getattr(factory, "private", True)))

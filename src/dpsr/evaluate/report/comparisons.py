@@ -1,0 +1,180 @@
+"""Who is ahead of whom: our method against every other at every epsilon, on each set, with corrected p-values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.arrays import Floats, Ints
+from dpsr.evaluate.measure import METHOD
+from dpsr.evaluate.metrics.significance import ErrorComparison, compare_errors, holm
+from dpsr.evaluate.protocol import PROTOCOLS, Predictions, Split
+from dpsr.evaluate.registry import OURS
+from dpsr.evaluate.report.tables import Cells, Table, epsilon_columns
+from dpsr.evaluate.report.tidy import Averages, is_joint, protects_a_rating, unit_order
+from dpsr.evaluate.runner.jobs import Job
+from dpsr.evaluate.runner.results import Results
+from dpsr.evaluate.runner.store import load_arrays
+from dpsr.evaluate.sets import RatingSet
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """The methods that were fitted, with access to their predictions and to the test ratings. NOT PRIVATE."""
+
+    jobs: tuple[Job, ...]
+    units: dict[str, str]
+    folder: Path
+
+    @classmethod
+    def of(cls, results: Results, units: dict[str, str]) -> Fits:
+        """All fits that ended with a result."""
+        done = (job for job, rows in results.of(METHOD) if not any(row.get("error") for row in rows))
+        return cls(tuple(done), units, results.folder)
+
+    def at(self, ratings: RatingSet, method: str, epsilon: float | None) -> dict[int, Job]:
+        """By seed, the fits at an epsilon; of a method without a budget, its only ones."""
+        mine = [job for job in self.jobs if (job.set, job.what) == (ratings, method)]
+        return {job.seed: job for job in mine if job.epsilon in (epsilon, None)}
+
+    def predictions(self, job: Job) -> Predictions:
+        """What the method said."""
+        return Predictions(**load_arrays(self.folder / f"{job.name}.npz"))
+
+    def squared_errors(self, job: Job) -> Floats:
+        """(truth - predicted)^2 of every test rating."""
+        predicted = self.predictions(job).predicted.astype(np.float64)
+        return np.asarray((split_of(job).test.values - predicted) ** 2)
+
+    @property
+    def methods(self) -> list[str]:
+        return list(dict.fromkeys(job.what for job in self.jobs))
+
+    @property
+    def sets(self) -> list[RatingSet]:
+        return list(dict.fromkeys(job.set for job in self.jobs))
+
+    @property
+    def epsilons(self) -> list[float]:
+        return sorted({job.epsilon for job in self.jobs if job.epsilon is not None})
+
+
+def split_of(job: Job) -> Split:
+    """The split that the job was measured on."""
+    return _split(job.protocol, job.set, job.seed)
+
+
+@cache
+def _split(protocol: str, ratings: RatingSet, seed: int) -> Split:
+    """Kept, since many comparisons look at it."""
+    return PROTOCOLS[protocol].split(ratings, seed)
+
+
+def significance_table(fits: Fits) -> Table:
+    """One row per set, other method and epsilon. The corrections hold for all rows together."""
+    errors: Callable[[Job], Floats] = cache(fits.squared_errors)
+    found = [
+        (ratings, method, epsilon, compared)
+        for ratings in fits.sets
+        for epsilon in fits.epsilons
+        for method in fits.methods
+        if method != OURS and (compared := _compared(fits, errors, ratings, method, epsilon)) is not None
+    ]
+    t_p, rank_p = (holm([getattr(row[3], name) for row in found]) for name in ("p", "wilcoxon_p"))
+    rows = tuple(
+        (
+            ratings.name, method, fits.units.get(method, ""), epsilon, compared.mean, compared.t, compared.p, float(p),
+            float(rank), compared.seeds_p, compared.n_users, verdict(compared.mean, float(p)),
+        )
+        for (ratings, method, epsilon, compared), p, rank in zip(found, t_p, rank_p, strict=True)
+    )  # fmt: skip
+    header = (
+        "set", "against", "unit", "epsilon", "MSE difference", "t", "p", "p, Holm", "p, Wilcoxon, Holm",
+        "p, over seeds", "users", "verdict",
+    )  # fmt: skip
+    title = f"{OURS} against every other method (positive difference: {OURS} has the smaller squared error)"
+    return Table("significance", title, header, rows)
+
+
+def verdict(difference: float, p: float) -> str:
+    """In one word; NaN is undecided."""
+    if not p < LEVEL:
+        return "undecided"
+    return "ahead" if difference > 0 else "behind"
+
+
+def _compared(
+    fits: Fits, errors: Callable[[Job], Floats], ratings: RatingSet, method: str, epsilon: float
+) -> ErrorComparison | None:
+    """Our errors and theirs on the seeds both have; None if there are none."""
+    ours, theirs = fits.at(ratings, OURS, epsilon), fits.at(ratings, method, epsilon)
+    seeds = sorted(ours.keys() & theirs.keys())
+    if not seeds:
+        return None
+    parts = [errors(theirs[seed]) - errors(ours[seed]) for seed in seeds]
+    known = [np.isfinite(part) for part in parts]
+    if not any(part.any() for part in known):
+        return None
+    users, items = _cells([ours[seed] for seed in seeds])
+    seed_of = np.repeat(np.asarray(seeds, dtype=np.int64), [len(part) for part in parts])
+    keep = np.concatenate(known)
+    return compare_errors(np.concatenate(parts)[keep], users[keep], items[keep], seed_of[keep])
+
+
+def _cells(jobs: Sequence[Job]) -> tuple[Ints, Ints]:
+    """Users and items of all test ratings. Made-up sets have other people under every seed, and so other codes."""
+    users, items = [], []
+    for place, job in enumerate(jobs):
+        mask = split_of(job).test.mask
+        shift = place if job.set.made_up else 0
+        users.append(mask.users.astype(np.int64) + shift * mask.n_users)
+        items.append(mask.items.astype(np.int64) + shift * mask.n_items)
+    return np.concatenate(users), np.concatenate(items)
+
+
+def verdict_table(significance: Table, table: pa.Table, name: str) -> Table:
+    """How far ours is below each method at each epsilon, and whether that is sure."""
+    errors = Averages(table)
+    mine = [row for row in significance.rows if row[0] == name]
+    epsilons = sorted({float(row[3]) for row in mine if isinstance(row[3], float)})
+    cells = {(row[1], row[3]): _verdict_cell(errors, name, row) for row in mine}
+    others = dict.fromkeys((str(row[1]), str(row[2])) for row in sorted(mine, key=lambda row: unit_order(str(row[2]))))
+    rows = tuple((method, unit, *(cells.get((method, e), "") for e in epsilons)) for method, unit in others)
+    title = f"{name}: RMSE of {OURS} below each method's, and whether that is sure"
+    return Table(f"verdicts_{name}", title, ("against", "protects", *epsilon_columns(epsilons)), rows)
+
+
+def _verdict_cell(errors: Averages, name: str, row: Cells) -> str:
+    epsilon = row[3] if isinstance(row[3], float) else None
+    ours, theirs = errors.at(name, OURS, epsilon), errors.at(name, str(row[1]), epsilon)
+    if ours is None or theirs is None:
+        return ""
+    p = row[7] if isinstance(row[7], float) else float("nan")
+    sure = "" if p != p else ", p < 0.0001" if p < 1e-4 else f", p = {p:.4f}"
+    return f"{100 * (1 - ours.value / theirs.value):+.1f} % {row[-1]}{sure}"
+
+
+def headlines(significance: Table) -> str:
+    """For each set: is ours ahead of everyone who protects a rating, everywhere? If not, where not."""
+    lines = []
+    for name in dict.fromkeys(str(row[0]) for row in significance.rows):
+        mine = [row for row in significance.rows if row[0] == name and protects_a_rating(str(row[2]))]
+        releases = [row for row in mine if not is_joint(str(row[2]))]
+        lines.append(f"* **{name}**: {_count(releases)} with releases that protect a rating.")
+        if len(mine) > len(releases):
+            joint = [row for row in mine if is_joint(str(row[2]))]
+            lines.append(f"  With joint DP, where predictions use the user's own raw ratings: {_count(joint)}.")
+    return "\n".join(lines) + "\n\n" if lines else ""
+
+
+def _count(rows: Sequence[Cells]) -> str:
+    short = [f"{row[1]} at ε = {row[3]:g} ({row[-1]})" for row in rows if row[-1] != "ahead"]
+    but = f" (not of {'; '.join(short)})" if short else ""
+    return f"{OURS} is ahead, p < 0.05 after Holm, in {len(rows) - len(short)} of {len(rows)} comparisons{but}"

@@ -1,0 +1,279 @@
+"""The frontier as tables and a chart: errors with their targets, promises kept or not, ranking, plan, and time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.evaluate.registry import BIAS, CONSTANT, METHODS, OURS
+from dpsr.evaluate.report.charts import (
+    BLUE,
+    GREEN,
+    GREY,
+    PINK,
+    VERMILION,
+    Chart,
+    Level,
+    Line,
+    Panel,
+    epsilon_ticks,
+    padded,
+)
+from dpsr.evaluate.report.tables import Cells, Table, mean_cell
+from dpsr.evaluate.report.tidy import Averages, distinct, grouped
+
+EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+
+WORSE_THAN_CONSTANT = 1.005
+"""Ours may exceed the constant's RMSE by half a per cent, never more."""
+
+PLAN_WITHIN = 5.0
+"""Per cent by which the planned share may miss the measured one."""
+
+TITLES: dict[str, str] = {
+    "dpsr": "dpsr",
+    "dpsr-paper": "paper, repaired",
+    "dpsr-as-published": "paper, as published (ε not kept)",
+    "laplace-als": "Laplace ratings, tuned ALS",
+    "laplace-mf": "Laplace ratings, plain MF",
+    "gaussian-als": "Gaussian ratings (δ = 1e-05), tuned ALS",
+    "constant": "constant, not private",
+    "bias": "user + item bias, not private",
+    "als": "ALS, not private",
+    "dpsr-20": "dpsr at ε = 20 (nearly no noise)",
+    "popularity": "most rated first (mask only, no values)",
+}
+"""In the order in which methods are shown: private rows, then yardsticks."""
+
+ONLY_RANKS = {"popularity"}
+"""Shown for its lists: the rating it predicts is the constant's."""
+
+LINES = {
+    "dpsr": (VERMILION, "o", 2.6),
+    "dpsr-paper": (PINK, "s", 1.6),
+    "dpsr-as-published": (GREY, "v", 1.2),
+    "laplace-als": (BLUE, "^", 1.6),
+    "gaussian-als": (GREEN, "D", 1.6),
+}
+"""Colour, marker and width of private methods."""
+
+LEVELS = {"constant": "--", "bias": "-.", "als": ":"}
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Mean RMSE by epsilon: `reach` is to be met, `aim` to be undercut. Empty for a set without targets."""
+
+    reach: Mapping[float, float] = field(default_factory=dict)
+    aim: Mapping[float, float] = field(default_factory=dict)
+
+
+def _targets(reach: tuple[float, ...], aim: tuple[float, ...]) -> Targets:
+    return Targets(dict(zip(EPSILONS, reach, strict=True)), dict(zip(EPSILONS, aim, strict=True)))
+
+
+TARGETS: Mapping[str, Targets] = {
+    "ml-latest-small": _targets(
+        reach=(0.975, 0.920, 0.900, 0.882, 0.862, 0.846, 0.837),
+        aim=(0.960, 0.905, 0.885, 0.865, 0.850, 0.838, 0.832),
+    ),
+    "movietweetings-100k": _targets(
+        reach=(1.845, 1.760, 1.710, 1.660, 1.620, 1.580, 1.550),
+        aim=(1.810, 1.720, 1.670, 1.625, 1.590, 1.550, 1.533),
+    ),
+}
+
+
+def met_or_missed(met: bool) -> str:
+    """The one pair of words for a promise."""
+    return "met" if met else "missed"
+
+
+def frontier_tables(rows: pa.Table, plans: pa.Table, names: Sequence[str], epsilons: Sequence[float]) -> list[Table]:
+    """Errors of every set, then promises, ranking, plan, time and exact budgets."""
+    averages = Averages(rows)
+    tables = [error_table(averages, name, epsilons, TARGETS.get(name, Targets())) for name in names]
+    if OURS in distinct(rows, "method"):
+        tables.append(promise_table(averages, names, epsilons))
+    tables += [ranking_table(averages, name, epsilons) for name in names]
+    if plans.num_rows:
+        tables.append(plan_table(rows, plans, names, epsilons))
+    tables += [time_table(averages, names, epsilons), budget_table(rows, epsilons)]
+    return [table for table in tables if table.rows]
+
+
+def error_table(averages: Averages, name: str, epsilons: Sequence[float], targets: Targets) -> Table:
+    """RMSE in the layout of the targets: one column per epsilon, ours under what it should reach."""
+    rows: list[Cells] = []
+    for title, goals, good in _goals(targets):
+        cells = [_goal_cell(_value(averages, name, OURS, e), goals.get(e), good) for e in epsilons]
+        if any(cells):
+            rows.append((f"{name}: {title}", *cells))
+    rows += _method_rows(averages, name, epsilons, "rmse", digits=4, without=ONLY_RANKS)
+    return Table(f"rmse_{name}", f"{name}: RMSE", _header(epsilons), tuple(rows))
+
+
+def _goals(targets: Targets) -> list[tuple[str, Mapping[float, float], Callable[[float, float], bool]]]:
+    return [
+        ("reach", targets.reach, lambda found, goal: found <= goal),
+        ("aim below", targets.aim, lambda found, goal: found < goal),
+    ]
+
+
+def _goal_cell(found: float | None, goal: float | None, good: Callable[[float, float], bool]) -> str:
+    if goal is None:
+        return ""
+    return f"{goal:.3f}" if found is None else f"{goal:.3f} {met_or_missed(good(found, goal))}"
+
+
+def _method_rows(
+    averages: Averages,
+    name: str,
+    epsilons: Sequence[float],
+    number: str,
+    *,
+    digits: int,
+    without: Collection[str] = (),
+) -> list[Cells]:
+    rows: list[Cells] = []
+    for method, title in TITLES.items():
+        cells = [mean_cell(averages.at(name, method, epsilon, number), digits) for epsilon in epsilons]
+        if any(cells) and method not in without:
+            rows.append((title, *cells))
+    return rows
+
+
+def _value(averages: Averages, name: str, method: str, epsilon: float, number: str = "rmse") -> float | None:
+    mean = averages.at(name, method, epsilon, number)
+    return None if mean is None else mean.value
+
+
+def promise_table(averages: Averages, names: Sequence[str], epsilons: Sequence[float]) -> Table:
+    """What must hold at every epsilon, with the margin: positive is good."""
+    rows: list[Cells] = []
+    for name in names:
+        for title, margin in _PROMISES:
+            margins = [margin(averages, name, epsilon) for epsilon in epsilons]
+            if any(m is not None for m in margins):
+                cells = ("" if m is None else f"{met_or_missed(m >= 0)} {m:+.2%}" for m in margins)
+                rows.append((f"{name}: {title}", *cells))
+    return Table("promises", "Promises, with the margin in per cent", _header(epsilons), tuple(rows))
+
+
+def _below(reference: str, allowance: float = 1.0) -> Callable[[Averages, str, float], float | None]:
+    def margin(averages: Averages, name: str, epsilon: float) -> float | None:
+        ours, theirs = (_value(averages, name, method, epsilon) for method in (OURS, reference))
+        return None if ours is None or theirs is None else 1 - ours / (theirs * allowance)
+
+    return margin
+
+
+def _at_least(reference: str, number: str) -> Callable[[Averages, str, float], float | None]:
+    def margin(averages: Averages, name: str, epsilon: float) -> float | None:
+        ours, theirs = (_value(averages, name, method, epsilon, number) for method in (OURS, reference))
+        return None if ours is None or not theirs else ours / theirs - 1
+
+    return margin
+
+
+_PROMISES = (
+    ("RMSE at most the constant's + 0.5 %", _below(CONSTANT, WORSE_THAN_CONSTANT)),
+    ("RMSE at most the repaired paper's", _below("dpsr-paper")),
+    ("RMSE at most the published paper's", _below("dpsr-as-published")),
+    ("P@10 at least the bias model's", _at_least(BIAS, "precision_at_10")),
+    ("NDCG@10 at least the bias model's", _at_least(BIAS, "ndcg_at_10")),
+)
+
+
+def ranking_table(averages: Averages, name: str, epsilons: Sequence[float]) -> Table:
+    """P@10 and NDCG@10 among all items not rated in training."""
+    rows: list[Cells] = []
+    for number, title in (("precision_at_10", "P@10"), ("ndcg_at_10", "NDCG@10")):
+        found = _method_rows(averages, name, epsilons, number, digits=4)
+        rows += [(f"{title}: {row[0]}", *row[1:]) for row in found]
+    title = f"{name}: ranking (dpsr weighs in who meets what, from the mask; the others order by predicted rating)"
+    return Table(f"ranking_{name}", title, _header(epsilons), tuple(rows))
+
+
+def plan_table(rows: pa.Table, plans: pa.Table, names: Sequence[str], epsilons: Sequence[float]) -> Table:
+    """RMSE as a share of the constant's: planned from the mask, measured, and by how much the plan is off."""
+    planned = grouped(plans, ("set", "epsilon"), "share_of_constant")
+    measured = grouped(rows, ("set", "method", "epsilon"), "share_of_constant")
+    shown: list[Cells] = []
+    for name in names:
+        for epsilon in epsilons:
+            plan, found = (float(np.mean(shares)) for shares in (planned[name, epsilon], measured[name, OURS, epsilon]))
+            off = 100 * (plan / found - 1)
+            cells = (f"{plan:.4f}", f"{found:.4f}", f"{off:+.1f}", met_or_missed(abs(off) <= PLAN_WITHIN))
+            shown.append((name, f"{epsilon:g}", *cells))
+    header = ("set", "ε", "planned share", "measured share", "off by %", f"within {PLAN_WITHIN:g} %")
+    return Table("plan", "Plan: RMSE over the constant's RMSE", header, tuple(shown))
+
+
+def time_table(averages: Averages, names: Sequence[str], epsilons: Sequence[float]) -> Table:
+    """Processor seconds per fit, scoring not counted: fits run side by side, so the clock would say less."""
+    rows: list[Cells] = []
+    for name in names:
+        found = _method_rows(averages, name, epsilons, "cpu_seconds", digits=2)
+        rows += [(f"{name}: {row[0]}", *row[1:]) for row in found]
+    return Table("time", "Processor seconds per fit (compiling not counted)", _header(epsilons), tuple(rows))
+
+
+def budget_table(rows: pa.Table, epsilons: Sequence[float]) -> Table:
+    """The largest exact epsilon of any fit, by method: what the certificates say. Those with a delta are left out."""
+    pure = rows.filter(pa.compute.equal(rows["delta"], 0.0))
+    spent = grouped(pure, ("method", "epsilon"), "exact_epsilon")
+    shown: list[Cells] = []
+    for method, title in TITLES.items():
+        if METHODS[method].budgeted and any((method, epsilon) in spent for epsilon in epsilons):
+            shown.append((title, *(_spent(spent.get((method, epsilon)), epsilon) for epsilon in epsilons)))
+    title = "The largest exact ε of any fit (at most the ε asked: kept)"
+    return Table("budget", title, _header(epsilons), tuple(shown))
+
+
+def _spent(exact: Sequence[float] | None, epsilon: float) -> str:
+    if exact is None:
+        return ""
+    return f"{max(exact):.4g} {'kept' if max(exact) <= epsilon else 'exceeded'}"
+
+
+def _header(epsilons: Sequence[float]) -> tuple[str, ...]:
+    return ("ε", *(f"{epsilon:g}" for epsilon in epsilons))
+
+
+def frontier_chart(rows: pa.Table, name: str, epsilons: Sequence[float]) -> Chart:
+    """RMSE against epsilon on one set: private methods as lines with bands, yardsticks as levels, targets as marks."""
+    averages = Averages(rows)
+    lines = [line for method in LINES if (line := _line(averages, name, method, epsilons)) is not None]
+    levels = tuple(
+        Level(TITLES[method], mean.value, style=style)
+        for method, style in LEVELS.items()
+        if (mean := averages.at(name, method, None)) is not None
+    )
+    heights = [y for line in lines for y in line.y] + [level.y for level in levels]
+    aims = TARGETS.get(name, Targets()).aim
+    goals = [(epsilon, aims[epsilon]) for epsilon in epsilons if epsilon in aims]
+    if goals:
+        x, y = zip(*goals, strict=True)
+        lines.append(Line("aim below", x, y, marker="_", size=13, style="none"))
+    panel = Panel(
+        f"{name}: privacy and accuracy (not private: seeded, raw test ratings)",
+        "ε per rating (smaller is more private)", "RMSE on held-out ratings", tuple(lines), levels,
+        ticks=epsilon_ticks(epsilons), log=True, limits=padded(heights),
+    )  # fmt: skip
+    margins = (0.08, 0.98, 0.22, 0.93)
+    return Chart(f"frontier_{name}", ((panel,),), (9, 6), legend="below", legend_columns=3, margins=margins)
+
+
+def _line(averages: Averages, name: str, method: str, epsilons: Sequence[float]) -> Line | None:
+    found = [(epsilon, mean) for epsilon in epsilons if (mean := averages.at(name, method, epsilon)) is not None]
+    if not found:
+        return None
+    colour, marker, width = LINES[method]
+    return Line(
+        TITLES[method], tuple(e for e, _ in found), tuple(m.value for _, m in found),
+        tuple(m.deviation for _, m in found), colour, marker, size=5, width=width, band=0.2,
+    )  # fmt: skip
