@@ -135,16 +135,19 @@ def _laplace_channel(scale: Scale, budgets: Floats, mechanism: str, settings: di
 
 def _grid(scale: Scale) -> Floats:
     """Output values: every level, and enough equal cells between them."""
-    parts = max(1, -(-_CELLS // (scale.n_levels - 1)))
-    return np.linspace(scale.low, scale.high, (scale.n_levels - 1) * parts + 1)
+    return np.linspace(scale.low, scale.high, _cells(scale) + 1)
+
+
+def _cells(scale: Scale) -> int:
+    """Steps of the grid from end to end: a whole number of them to every step of the scale."""
+    return (scale.n_levels - 1) * max(1, -(-_CELLS // (scale.n_levels - 1)))
 
 
 def _laplace_table(scale: Scale, budgets: Floats) -> Floats:
     """P[cell | level] for noise of scale D / budget, rounded to the grid and clipped; accurate far into the tails."""
-    grid = _grid(scale)
+    grid, levels = np.linspace(0, 1, _cells(scale) + 1), np.linspace(0, 1, scale.n_levels)  # in widths of the scale
     edges = (grid[:-1] + grid[1:]) / 2
-    b = scale.width / budgets[:, None]
-    z = (edges[None, :] - scale.values[:, None]) / b
+    z = (edges[None, :] - levels[:, None]) * budgets[:, None]
     tail = np.exp(-np.abs(z)) / 2  # mass beyond the edge, on the far side from the centre
     left, right = z[:, :-1], z[:, 1:]
     inner = np.where(
