@@ -17,6 +17,7 @@ from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.noise.laplace import discrete_laplace
 
 N, FEW = 5_000_000, 200_000
+SOME, MANY = 1_000_000, 4_000_000
 WANTED = 30e6
 """Ratings a second a core."""
 
@@ -35,7 +36,8 @@ def sampler(quick: bool) -> Iterator[Ratio]:
     sides = {name: partial(channel.sample, levels, noise) for name, channel in channels.items()}
     sides["numpy"] = lambda: np.clip(stars + rng.laplace(0, 4, N), 1, 5)
     best = in_turns(sides, rounds=2 if quick else 5)
-    few = in_turns({"opendp": opendp(), "statistics": lambda: discrete_laplace(Fraction(4), FEW, noise)}, rounds=2)
+    few = in_turns({"opendp": opendp(), "statistics": partial(discrete_laplace, Fraction(4), FEW, noise)}, rounds=2)
+    grown = in_turns({str(n): partial(discrete_laplace, Fraction(4), n, noise) for n in (SOME, MANY)}, rounds=2)
     for name in channels:
         rate = N / best[name].cpu
         yield Ratio(f"sampler, {name}", rate / WANTED, f"{rate / 1e6:.1f} million a second", target=1)
@@ -45,6 +47,9 @@ def sampler(quick: bool) -> Iterator[Ratio]:
     yield Ratio("sampler over OpenDP", slow / (paper / N), f"OpenDP {1e-6 / slow:.3f} million a second")
     made = few["statistics"].cpu / FEW
     yield Ratio("discrete Laplace over OpenDP", slow / made, f"{1e-6 / made:.2f} million a second")
+    some, many = (grown[str(n)].cpu for n in (SOME, MANY))
+    growth = some * MANY / SOME / many
+    yield Ratio("discrete Laplace, growth", growth, f"1 M {some:.3g} s, 4 M {many:.3g} s; 1 is linear", target=0.8)
 
 
 def opendp() -> partial[object]:

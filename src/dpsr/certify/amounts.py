@@ -18,6 +18,9 @@ from dpsr.errors import PrivacyError
 MAX_EPSILON, MAX_DELTA = 30.0, 0.1
 """Beyond these no promise worth the name is made."""
 
+MIN_EPSILON = 1e-6
+"""Every question has its noise from here on; below, some would need more of it than the exact samplers have."""
+
 Amount: TypeAlias = float | str | Decimal | Fraction
 
 _DIGITS = 6
@@ -27,9 +30,9 @@ _MOST_DIGITS = 400
 
 def check_epsilon(epsilon: object) -> float:
     """A privacy budget is a finite positive number that means something."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not 0 < float(epsilon) <= MAX_EPSILON:
+    if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not MIN_EPSILON <= float(epsilon) <= MAX_EPSILON:
         raise PrivacyError(
-            f"epsilon must be a number above 0 and at most {MAX_EPSILON:g}, found {epsilon!r}. "
+            f"epsilon must be a number above 0, from {MIN_EPSILON:.6f} to {MAX_EPSILON:g}, found {epsilon!r}. "
             "Common choices are 0.5 to 3; there is no value that means 'no noise'."
         )
     return float(epsilon)

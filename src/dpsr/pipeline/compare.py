@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
-from dpsr.certify.amounts import MAX_EPSILON
+from dpsr.certify.amounts import MAX_EPSILON, MIN_EPSILON
 from dpsr.errors import ParameterError
 from dpsr.release import Release
 from dpsr.types import Scale
@@ -121,7 +121,7 @@ def _column(release: Release, name: str) -> Column:
 def _expected(release: Release) -> float | None:
     """The forecast is about the default pipeline at the epsilon that was asked for."""
     asked = release.certificate.nominal
-    if release.method != "default" or asked is None or not 0 < asked <= MAX_EPSILON:
+    if release.method != "default" or asked is None or not MIN_EPSILON <= asked <= MAX_EPSILON:
         return None
     return forecast(release.mask, release.scale, asked).share
 

@@ -21,6 +21,10 @@ from dpsr.errors import ScaleError
 MAX_LEVELS = 1001
 """Finer grids cost memory and add nothing: the noise of any useful epsilon is far coarser."""
 
+_LARGEST, _FINEST = Fraction(10) ** 30, Fraction(1, 10**9)
+"""Ratings are at most so large, steps at least one over that, and at least so fine a part of the largest rating:
+squares of ratings are numbers then, and levels do not fall together."""
+
 _ON_GRID = 1e-6
 """How far from a grid point, in steps, a float may be and still count as that point."""
 
@@ -71,6 +75,12 @@ class Scale:
             raise ScaleError(
                 f"a scale has at most {MAX_LEVELS} levels, {self} has {(high - low) / step + 1}. "
                 "Declare a coarser step and let values be put on it (snap=True, or --snap)."
+            )
+        largest = max(abs(low), abs(high))
+        if largest > _LARGEST or step < max(1 / _LARGEST, _FINEST * largest):
+            raise ScaleError(
+                f"ratings are at most {float(_LARGEST):g} and a step is at least a billionth of the largest, found {self}. "
+                "Write ratings in other units, or count them from another zero."
             )
         object.__setattr__(self, "low", float(low))
         object.__setattr__(self, "high", float(high))

@@ -7,6 +7,7 @@ from scipy.stats import laplace as continuous_laplace
 from scipy.stats import norm
 
 from dpsr import Scale
+from dpsr.certify.amounts import MAX_EPSILON, MIN_EPSILON
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels import calibrated_laplace, gaussian, gaussian_classical, laplace, randomised_response
 from dpsr.privacy.channels.additive import analytic_sigma, information_weights
@@ -21,6 +22,15 @@ STARS = SCALES[0]
 def test_the_exact_price_is_at_most_what_was_asked_and_hardly_less(build, scale):
     for epsilon in EPSILONS:
         price = build(scale, epsilon).epsilon
+        assert epsilon * (1 - 1e-6) <= price <= epsilon
+
+
+@pytest.mark.parametrize("scale", [Scale(0, 1), STARS, Scale(0, 100)], ids=str)
+@pytest.mark.parametrize("build", [laplace, calibrated_laplace, randomised_response])
+def test_every_budget_that_may_be_asked_has_its_table(build, scale):
+    """Below a thousandth no alpha was feasible and none was found; near 30 cells are so small that rounding is dear."""
+    for epsilon in (MIN_EPSILON, 1e-5, 1e-4, 1e-3, 26.0, 29.5, np.nextafter(MAX_EPSILON, 0), MAX_EPSILON):
+        price = build(scale, float(epsilon)).epsilon
         assert epsilon * (1 - 1e-6) <= price <= epsilon
 
 
@@ -104,9 +114,12 @@ def test_information_weights_follow_algorithm_one_and_not_the_misprinted_equatio
     np.testing.assert_allclose(information_weights(STARS, 4.5), [1, 1, 0.75, 0.25, 0.25])
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, np.inf, np.nan, 31, "one", None])
+@pytest.mark.parametrize(
+    "epsilon",
+    [0, -1, 5e-324, 1e-9, np.nextafter(MIN_EPSILON, 0), np.nextafter(30, 31), np.inf, np.nan, 31, "one", None],
+)
 def test_an_epsilon_that_promises_nothing_is_refused_with_advice(epsilon):
-    with pytest.raises(PrivacyError, match=r"above 0 and at most 30.*Common choices"):
+    with pytest.raises(PrivacyError, match=r"above 0, from 0.000001 to 30.*Common choices"):
         laplace(STARS, epsilon)
 
 
@@ -114,6 +127,11 @@ def test_an_epsilon_that_promises_nothing_is_refused_with_advice(epsilon):
 def test_a_delta_that_promises_nothing_is_refused(delta):
     with pytest.raises(PrivacyError, match="delta must be above 0"):
         gaussian(STARS, 1.0, delta)
+
+
+def test_a_delta_that_no_gaussian_noise_is_known_for_is_refused():
+    with pytest.raises(PrivacyError, match="no Gaussian noise is known for epsilon = 1e-06 with delta = 1e-300"):
+        gaussian(STARS, 1e-6, 1e-300)
 
 
 @pytest.mark.parametrize("alpha", [-0.1, 1.5, np.nan])

@@ -1,15 +1,19 @@
 """The optimal channel: as good as any, never dearer than asked."""
 
+from fractions import Fraction
 from itertools import product
+from math import nextafter
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 from dpsr import Scale
+from dpsr.certify.amounts import MAX_EPSILON, MIN_EPSILON
+from dpsr.certify.exact import exp_up, worst_ratio
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels import laplace, optimal_channel, randomised_response
-from dpsr.privacy.channels.optimal import pool_levels
+from dpsr.privacy.channels.optimal import best_partition, pool_levels, response_table
 
 STARS = Scale(1, 5)
 MOVIES = np.array([0.06, 0.11, 0.26, 0.35, 0.22])
@@ -41,6 +45,89 @@ def full_programme(values, prior, epsilon):
     gain = (prior * centred @ columns) ** 2 / (prior @ columns)
     solution = linprog(-gain, A_eq=columns, b_eq=np.ones(len(values)), method="highs")
     return -solution.fun / (prior @ centred**2)
+
+
+def interval_programme(values, prior, epsilon):
+    """The oracle: the linear programme over all mixtures of interval columns, not only over partitions."""
+    k, gain = len(values), np.expm1(epsilon)
+    low, high = np.triu_indices(k)
+    columns = 1 + gain * ((np.arange(k)[:, None] >= low) & (np.arange(k)[:, None] <= high))
+    mass, centred = prior @ columns, values - prior @ values
+    explained = (prior * centred @ columns / mass) ** 2
+    most = explained.max()  # numbers of one size, which the solver likes
+    solution = linprog(-explained / most, A_eq=columns / mass, b_eq=np.ones(k), method="highs-ds")
+    return -solution.fun * most / (prior @ centred**2)
+
+
+def every_partition(values, prior, epsilon):
+    """The oracle: randomised response on each of the 2^(k-1) partitions into intervals, moments in plain loops."""
+    best = 0.0
+    for cuts in product([0, 1], repeat=len(values) - 1):
+        part = np.cumsum([0, *cuts])
+        m = part[-1] + 1
+        table = np.where(part[:, None] == np.arange(m), np.exp(epsilon), 1.0) / (np.exp(epsilon) + m - 1)
+        joint = prior[:, None] * table
+        means = values @ joint / joint.sum(axis=0)
+        best = max(best, joint.sum(axis=0) @ (means - prior @ values) ** 2)
+    return best / (prior @ (values - prior @ values) ** 2)
+
+
+def some_priors(k, n, seed=0):
+    """Spiky, flat, narrow and wide ones, with levels that hardly occur."""
+    rng = np.random.default_rng(seed)
+    for trial in range(n):
+        if trial % 2:
+            yield rng.dirichlet(np.full(k, 10.0 ** rng.uniform(-1.5, 1)))
+        else:
+            y = np.linspace(-1, 1, k)
+            yield np.exp(-0.5 * ((y - rng.uniform(-1, 1)) / 10 ** rng.uniform(-1, 0.3)) ** 2)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 10, 17])
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 2.5, 4.0, 8.0])
+def test_one_partition_is_as_good_as_any_mixture_of_intervals(k, epsilon):
+    scale = Scale(0, k - 1)
+    for prior in some_priors(k, 6):
+        floored = (prior / prior.sum() + 1e-9 / k) / (1 + 1e-9)
+        found = explained(optimal_channel(scale, epsilon, prior), floored)
+        assert found == pytest.approx(interval_programme(scale.values, floored, epsilon), abs=1e-7)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 1.0, 5.0, 14.0, 26.0, 29.5, 30.0])
+def test_no_partition_into_intervals_is_better(epsilon):
+    scale = Scale(0, 7)
+    for prior in some_priors(8, 6):
+        floored = (prior / prior.sum() + 1e-9 / 8) / (1 + 1e-9)
+        found = explained(optimal_channel(scale, epsilon, prior), floored)
+        assert found == pytest.approx(every_partition(scale.values, floored, epsilon), rel=1e-6, abs=1e-12)
+
+
+EDGES = (MIN_EPSILON, nextafter(MIN_EPSILON, 1), 24.0, 26.0, 28.0, 29.5, nextafter(MAX_EPSILON, 0), MAX_EPSILON)
+
+
+@pytest.mark.parametrize("epsilon", [*np.geomspace(MIN_EPSILON, MAX_EPSILON, 12)[1:-1], *EDGES])
+@pytest.mark.parametrize("levels", [2, 5, 10, 21, 101, 1001])
+def test_every_budget_that_may_be_asked_has_a_channel_for_every_prior_and_scale(levels, epsilon):
+    """From 26 on the programme failed for some priors, from 29.5 for nearly all: after the budget was charged."""
+    scale = Scale(0, levels - 1)
+    for prior in some_priors(levels, 4, seed=levels):
+        price = optimal_channel(scale, float(epsilon), prior).epsilon
+        assert epsilon * (1 - 1e-6) <= price <= epsilon
+
+
+@pytest.mark.parametrize("m", [2, 3, 32])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.7, 20.0, 30.0])
+def test_a_table_one_unit_less_noisy_would_be_too_dear(m, epsilon):
+    """Tightness, in integers: `low` is the least there is."""
+    table = response_table(np.arange(m), epsilon).tolist()
+    low, high = table[0][1], table[0][0]
+    assert worst_ratio(table) == Fraction(high, low) <= exp_up(epsilon)
+    assert Fraction(high + m - 1, low - 1) > exp_up(epsilon)
+
+
+def test_a_partition_is_told_by_its_lowest_level_first():
+    assert best_partition(STARS.values, MOVIES, 30.0).tolist() == [0, 1, 2, 3, 4]
+    assert best_partition(STARS.values, MOVIES, 0.01).tolist() == [0, 0, 0, 1, 1]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 3.0, 5.0])

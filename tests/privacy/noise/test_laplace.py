@@ -59,6 +59,48 @@ def test_where_the_random_words_run_out_no_draw_is_favoured(words_per_draw, monk
     assert fit(discrete_laplace(Fraction(3), 60_000, NoiseSource.seeded(2)), Fraction(3)) > 1e-4
 
 
+@pytest.fixture
+def held(monkeypatch):
+    """How many random words are looked at, at each turn."""
+    turns, fill = [], discrete._fill
+
+    def counted(out, words, t, s):
+        turns.append(len(words))
+        return fill(out, words, t, s)
+
+    monkeypatch.setattr(discrete, "_fill", counted)
+    return turns
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_work_grows_with_the_draws_and_memory_does_not(held, scale):
+    """Words that a chunk had left over used to be carried along: time and memory grew with the square of the draws."""
+    looked_at = []
+    for n in (4 * discrete._CHUNK, 32 * discrete._CHUNK):
+        held.clear()
+        discrete_laplace(scale, n, NoiseSource.seeded(3))
+        looked_at.append(sum(held))
+        assert max(held) <= discrete._WORDS_PER_DRAW * discrete._CHUNK
+    assert looked_at[1] == pytest.approx(8 * looked_at[0], rel=0.2)
+
+
+@pytest.mark.parametrize(("words_per_draw", "chunk"), [(1, 1), (1, 7), (3, 64), (10, 1 << 14), (24, 1 << 14)])
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_the_values_are_those_of_one_long_read_however_it_is_cut(scale, words_per_draw, chunk, monkeypatch):
+    """The oracle: all words at once. Seeded experiments depend on it."""
+    n = 3_000 if chunk < 64 else 40_000
+    whole = np.empty(n, dtype=np.int64)
+    words = NoiseSource.seeded(6).stream().words(40 * n)
+    assert discrete._fill(whole, words, scale.numerator, scale.denominator)[0] == n
+    monkeypatch.setattr(discrete, "_WORDS_PER_DRAW", words_per_draw)
+    monkeypatch.setattr(discrete, "_CHUNK", chunk)
+    np.testing.assert_array_equal(discrete_laplace(scale, n, NoiseSource.seeded(6)), whole)
+
+
+def test_seeded_draws_are_what_they_always_were():
+    assert discrete_laplace(Fraction(7), 8, NoiseSource.seeded(5)).tolist() == [-15, -7, -1, 2, -11, -9, -5, 3]
+
+
 @pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0, 3.0, 10.0])
 @pytest.mark.parametrize("sensitivity", [1, 4, 100, 123_457])
 def test_the_scale_never_undershoots_and_hardly_overshoots(sensitivity, epsilon):

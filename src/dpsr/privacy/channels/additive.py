@@ -27,6 +27,8 @@ from dpsr.privacy.channels.channel import Channel, to_weights
 from dpsr.types import Scale
 
 _CELLS = 256
+_SHAVE = 1e-9
+"""By how much a budget is lowered at first when rounding makes its table too dear."""
 
 
 def check_alpha(alpha: float) -> float:
@@ -58,7 +60,7 @@ def calibrated_laplace(scale: Scale, epsilon: float, alpha: float = 0.3) -> Chan
     def excess(a: float) -> float:
         return _float_epsilon(table(asked / (1 + a), a)) - asked * (1 - 1e-9)
 
-    used = alpha_asked if excess(alpha_asked) <= 0 else brentq(excess, 0.0, alpha_asked, xtol=1e-12) * (1 - 1e-9)
+    used = _largest_feasible(excess, alpha_asked)
     base = _largest_budget(lambda b: table(b, used), asked, low=0.9 * asked / (1 + used))
     budgets = base * (1 + used * information_weights(scale, scale.midpoint))
     settings = {"nominal": asked, "alpha_asked": alpha_asked, "alpha": used, "base": base, "centre": scale.midpoint}
@@ -118,6 +120,10 @@ def analytic_sigma(epsilon: float, delta: float) -> float:
         a, b = 1 / (2 * s) - epsilon * s, -1 / (2 * s) - epsilon * s
         return float(ndtr(a) - exp(epsilon + log_ndtr(b))) - delta
 
+    if not excess(log(1e-3)) >= 0 >= excess(log(1e7)):
+        raise PrivacyError(
+            f"no Gaussian noise is known for epsilon = {epsilon:g} with delta = {delta:g}. Use a larger delta."
+        )
     return float(exp(brentq(excess, log(1e-3), log(1e7), xtol=1e-13))) * (1 + 1e-12)
 
 
@@ -129,25 +135,33 @@ def _laplace_channel(scale: Scale, budgets: Floats, mechanism: str, settings: di
 
 def _grid(scale: Scale) -> Floats:
     """Output values: every level, and enough equal cells between them."""
-    parts = max(1, -(-_CELLS // (scale.n_levels - 1)))
-    return np.linspace(scale.low, scale.high, (scale.n_levels - 1) * parts + 1)
+    return np.linspace(scale.low, scale.high, _cells(scale) + 1)
+
+
+def _cells(scale: Scale) -> int:
+    """Steps of the grid from end to end: a whole number of them to every step of the scale."""
+    return (scale.n_levels - 1) * max(1, -(-_CELLS // (scale.n_levels - 1)))
 
 
 def _laplace_table(scale: Scale, budgets: Floats) -> Floats:
     """P[cell | level] for noise of scale D / budget, rounded to the grid and clipped; accurate far into the tails."""
-    grid = _grid(scale)
+    grid, levels = np.linspace(0, 1, _cells(scale) + 1), np.linspace(0, 1, scale.n_levels)  # in widths of the scale
     edges = (grid[:-1] + grid[1:]) / 2
-    b = scale.width / budgets[:, None]
-    z = (edges[None, :] - scale.values[:, None]) / b
+    z = (edges[None, :] - levels[:, None]) * budgets[:, None]
     tail = np.exp(-np.abs(z)) / 2  # mass beyond the edge, on the far side from the centre
-    below = np.where(z < 0, tail, 1 - tail)
+    left, right = z[:, :-1], z[:, 1:]
     inner = np.where(
-        z[:, 1:] <= 0,
-        tail[:, 1:] * -np.expm1(z[:, :-1] - z[:, 1:]),
-        np.where(z[:, :-1] >= 0, tail[:, :-1] * -np.expm1(z[:, :-1] - z[:, 1:]), below[:, 1:] - below[:, :-1]),
+        right <= 0,
+        tail[:, 1:] * -np.expm1(left - right),
+        np.where(
+            left >= 0,
+            tail[:, :-1] * -np.expm1(left - right),
+            -(np.expm1(np.minimum(left, 0)) + np.expm1(-np.maximum(right, 0))) / 2,  # the level's own cell, by halves
+        ),
     )
+    first = np.where(z[:, :1] < 0, tail[:, :1], 1 - tail[:, :1])
     last = np.where(z[:, -1:] > 0, tail[:, -1:], 1 - tail[:, -1:])
-    return np.hstack([below[:, :1], inner, last])
+    return np.hstack([first, inner, last])
 
 
 def _gaussian_channel(
@@ -172,15 +186,30 @@ def _float_epsilon(table: Floats) -> float:
     return float((logs.max(axis=0) - logs.min(axis=0)).max())
 
 
+def _largest_feasible(excess: Callable[[float], float], asked: float) -> float:
+    """The largest alpha up to the one asked for whose excess is not positive; none at all where every one exceeds."""
+    if excess(asked) <= 0:
+        return asked
+    if excess(0.0) > 0:  # at the smallest budgets the price is epsilon to the last digit without any alpha
+        return 0.0
+    return float(brentq(excess, 0.0, asked, xtol=1e-12)) * (1 - 1e-9)
+
+
 def _largest_budget(table: Callable[[float], Floats], asked: float, *, low: float) -> float:
-    """The largest base budget whose *integer* table costs at most `asked`: found in floats, settled exactly."""
-    high = 2 * asked
+    """The largest base budget whose *integer* table costs at most `asked`: found in floats, settled exactly.
+
+    Rounding to integers may cost a little more: cells are smallest, and rounding is coarsest, at both ends of what may
+    be asked. So the budget steps back until the price is right, twice as far each time.
+    """
+    high, step = 2 * asked, _SHAVE
     if _float_epsilon(table(high)) <= asked:
         base = high
     else:
-        base = brentq(lambda b: _float_epsilon(table(b)) - asked, low * 1e-3, high, xtol=1e-14, rtol=1e-14)
-    for _ in range(200):
-        if epsilon_of(to_weights(table(base)).tolist()) <= asked:
-            return base
-        base *= 1 - 1e-9
-    raise PrivacyError(f"no table for epsilon = {asked:g} could be found; choose an epsilon between 0.01 and 20")
+        base = brentq(
+            lambda b: _float_epsilon(table(b)) - asked, low * 1e-3, high, xtol=1e-14 * min(asked, 1), rtol=1e-14
+        )
+    while epsilon_of(to_weights(table(base)).tolist()) > asked:
+        if step > 1:
+            raise PrivacyError(f"no table for epsilon = {asked:g} could be found; choose another epsilon")
+        base, step = base * (1 - step), 2 * step
+    return float(base)

@@ -18,8 +18,12 @@ import numpy.typing as npt
 from dpsr.errors import PrivacyError
 from dpsr.privacy.noise.source import NoiseSource
 
-_WORDS_PER_DRAW = 24
+_WORDS_PER_DRAW = 10
+"""Nearly all scales use that many on average."""
+
 _CHUNK = 1 << 14
+"""Draws whose random words are held at a time."""
+
 _LIMIT = 1 << 40
 """Numerators and denominators stay below this, so that no product of the sampler overflows 63 bits."""
 
@@ -38,17 +42,18 @@ def laplace_scale(sensitivity: int, epsilon: float) -> Fraction:
 
 
 def discrete_laplace(scale: Fraction, n: int, noise: NoiseSource) -> npt.NDArray[np.int64]:
-    """n independent draws."""
-    stream, read = noise.stream(), 0
-    result = np.empty(n, dtype=np.int64)
-    words = np.empty(0, dtype=np.uint64)
-    done = 0
+    """n independent draws.
+
+    They are read one after the other off one stream, so the values do not depend on how many words are held at a time.
+    """
+    stream, result = noise.stream(), np.empty(n, dtype=np.int64)
+    done, used, patience = 0, 0, 1
     while done < n:
         want = min(_CHUNK, n - done)
-        words = np.concatenate([words, stream.words(_WORDS_PER_DRAW * want, read)])
-        read += _WORDS_PER_DRAW * want
-        made, used = _fill(result[done : done + want], words, scale.numerator, scale.denominator)
-        done, words = done + made, words[used:]
+        words = stream.words(patience * _WORDS_PER_DRAW * want, used)  # what the chunk before left over comes again
+        made, taken = _fill(result[done : done + want], words, scale.numerator, scale.denominator)
+        done, used = done + made, used + taken
+        patience = 1 if made else 2 * patience  # a draw that is longer than all these words
     return result
 
 
