@@ -27,7 +27,7 @@ _MOST_DIGITS = 400
 
 def check_epsilon(epsilon: object) -> float:
     """A privacy budget is a finite positive number that means something."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not 0 < float(epsilon) <= MAX_EPSILON:
+    if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not _within(epsilon, MAX_EPSILON):
         raise PrivacyError(
             f"epsilon must be a number above 0 and at most {MAX_EPSILON:g}, found {epsilon!r}. "
             "Common choices are 0.5 to 3; there is no value that means 'no noise'."
@@ -37,12 +37,20 @@ def check_epsilon(epsilon: object) -> float:
 
 def check_delta(delta: object) -> float:
     """A failure probability small enough to be one."""
-    if isinstance(delta, bool) or not isinstance(delta, Real) or not 0 < float(delta) < MAX_DELTA:
+    if isinstance(delta, bool) or not isinstance(delta, Real) or not _within(delta, nextafter(MAX_DELTA, 0)):
         raise PrivacyError(
             f"delta must be above 0 and below {MAX_DELTA:g}, found {delta!r}. Use less than one over the number "
             "of people, for example 1e-6, or leave it out for pure differential privacy."
         )
     return float(delta)
+
+
+def _within(number: Real, most: float) -> bool:
+    """Above 0 and at most `most`; a whole number too large for a float is not."""
+    try:
+        return 0 < float(number) <= most
+    except OverflowError:
+        return False
 
 
 def exact(amount: Amount, what: str) -> Fraction:

@@ -21,6 +21,12 @@ from dpsr.errors import ScaleError
 MAX_LEVELS = 1001
 """Finer grids cost memory and add nothing: the noise of any useful epsilon is far coarser."""
 
+LARGEST, SMALLEST_STEP = 1e30, 1e-30
+"""Of the numbers of a scale: their squares and products must stay numbers."""
+
+_TOLD_APART = 2**50
+"""Steps from zero to the far end of a scale, at most: doubles further out are not told apart by a step."""
+
 _ON_GRID = 1e-6
 """How far from a grid point, in steps, a float may be and still count as that point."""
 
@@ -31,10 +37,10 @@ def _exact(number: float | str) -> Fraction:
     """The decimal a person wrote: 0.1 means one tenth, not the nearest binary fraction."""
     try:
         value = float(number)
-        if not isfinite(value):
+        if isinstance(number, bool) or not isfinite(value):
             raise ValueError
         return Fraction(str(number) if isinstance(number, str) else repr(value))
-    except ValueError as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise ScaleError(f"a scale needs finite numbers, found {number!r}. {_ADVICE}") from error
 
 
@@ -71,6 +77,12 @@ class Scale:
             raise ScaleError(
                 f"a scale has at most {MAX_LEVELS} levels, {self} has {(high - low) / step + 1}. "
                 "Declare a coarser step and let values be put on it (snap=True, or --snap)."
+            )
+        far = max(abs(low), abs(high))
+        if far > LARGEST or step < SMALLEST_STEP or far > _TOLD_APART * step:
+            raise ScaleError(
+                f"a scale has numbers of at most {LARGEST:g} and steps of at least {SMALLEST_STEP:g}, which doubles "
+                f"can tell apart, found {self}. Declare it in other units."
             )
         object.__setattr__(self, "low", float(low))
         object.__setattr__(self, "high", float(high))
