@@ -27,10 +27,11 @@ def copied(folder, to):
 
 
 def rewrite(folder, name, change):
-    """Edit a JSON file and reseal the folder; what verify says then."""
+    """Edit a JSON file in place, or put a list around it, and reseal the folder; what verify says then."""
     record = json.loads((folder / name).read_text("utf-8"))
-    record = change(record) or record
-    (folder / name).write_text(json.dumps(record, separators=(",", ":")), "utf-8")
+    made = change(record)
+    whole = made if isinstance(made, list) and made[:1] == [record] else record
+    (folder / name).write_text(json.dumps(whole, separators=(",", ":")), "utf-8")
     return resealed(folder)
 
 

@@ -75,8 +75,8 @@ def violations(value: Any, schema: dict[str, Any], where: str = "it") -> list[st
 def _violations(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
     if set(schema) - _KNOWN:
         raise NotImplementedError(f"schema words {sorted(set(schema) - _KNOWN)}")
-    if "anyOf" in schema and all(first_violation(value, option) for option in schema["anyOf"]):
-        yield f"{where} is none of what it may be"
+    if "anyOf" in schema:
+        yield from _no_option(value, schema["anyOf"], where)
     if "const" in schema and not _same(value, schema["const"]):
         yield f"{where} must be {schema['const']!r}"
     if "enum" in schema and not any(_same(value, one) for one in schema["enum"]):
@@ -92,6 +92,18 @@ def _violations(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]
         yield from _elements(value, schema, where)
     elif isinstance(value, dict):
         yield from _members(value, schema, where)
+
+
+def _no_option(value: Any, options: list[dict[str, Any]], where: str) -> Iterator[str]:
+    """Nothing if one of the options fits; else what is wrong with the only one of the right type, if there is one."""
+    wrong = [first_violation(value, option, where) for option in options]
+    if all(wrong):
+        near = [one for one, option in zip(wrong, options, strict=True) if _is_of(value, option)]
+        yield near[0] if len(near) == 1 and near[0] else f"{where} is none of what it may be"
+
+
+def _is_of(value: Any, option: dict[str, Any]) -> bool:
+    return "type" in option and any(_is(value, name) for name in _names(option["type"]))
 
 
 def _range(value: float, schema: dict[str, Any], where: str) -> Iterator[str]:

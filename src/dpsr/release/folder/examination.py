@@ -26,7 +26,7 @@ from dpsr.certify.signature import Signature, signatures_from_bytes
 from dpsr.errors import ReleaseError
 from dpsr.quoting import file_name, printable
 from dpsr.release.folder.budget import read_budget
-from dpsr.release.folder.layout import BUDGET, CARD, KNOWN, LAYOUTS, MOST_BYTES, NOT_PRIVATE, Layout
+from dpsr.release.folder.layout import BUDGET, CARD, KNOWN, LAYOUTS, MOST_BYTES, NOT_PRIVATE, Layout, memory_of_machine
 from dpsr.release.folder.value_tables import read_values
 from dpsr.release.folder.warning import warning_text
 from dpsr.release.release import Release
@@ -147,9 +147,8 @@ def _intact(folder: Path, manifest: Manifest, checks: list[Check]) -> Iterator[t
         try:
             if name not in KNOWN or name in (MANIFEST, SIGNATURES):
                 raise UnreadableError("is no file that a release has")
-            content = read_plain(folder / name, MOST_BYTES[name])
-            if len(content) != entry.size:
-                raise UnreadableError(f"has {len(content):,} bytes, {MANIFEST} states {entry.size:,}")
+            limit = min(MOST_BYTES[name], memory_of_machine() // 2)
+            content = read_plain(folder / name, limit, stated=entry.size)
             if sha256_of(content) != entry.sha256:
                 raise UnreadableError(f"was changed: its SHA-256 is not the one {MANIFEST} states")
             yield name, content
