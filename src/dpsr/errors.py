@@ -25,5 +25,9 @@ class ReleaseError(DpsrError, ValueError):
     """A release folder cannot be written or read."""
 
 
+class SignatureError(ReleaseError):
+    """A key cannot be used, or a release cannot be signed."""
+
+
 class ParameterError(DpsrError, ValueError):
     """A setting that cannot change the guarantee is outside its range."""

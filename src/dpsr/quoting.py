@@ -1,14 +1,18 @@
-"""How input is named and quoted in an error: where it stands, and never more of it than is safe to print.
+"""Text by strangers: how it is named and quoted in an error, and what of it may reach a terminal.
 
-A field of a file is text by a stranger. It is cut to 60 characters and loses every character that is not printable
-(escape sequences could rewrite the terminal, direction marks could disguise the text).
+A field of a file, an id or a reason in a release is text by a stranger. It is cut to 60 characters and loses every
+character that is not printable (escape sequences could rewrite the terminal, direction marks could disguise the text).
+Where square brackets mean colours, its own are made harmless.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 MAX_SHOWN = 60
 _MAX_LISTED = 12
@@ -54,3 +58,26 @@ def printable(text: str, limit: int) -> str:
     """At most `limit` characters, each of them printable."""
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
     return "".join(character if character.isprintable() else "�" for character in cut)
+
+
+def without_controls(text: str) -> str:
+    """Text of any length in which nothing but line breaks steers a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() or character == "\n" else "�" for character in text)
+
+
+def for_terminal(text: object, limit: int = MAX_SHOWN) -> str:
+    """Text from a stranger, as a line with markup may hold it: printable, short, and no markup of its own."""
+    shown = _TAG.sub(lambda tag: f"{2 * tag[1]}\\{tag[2]}", printable(str(text), limit))
+    return shown + "\\" * (len(shown) - len(shown.rstrip("\\")))  # or the last one would hide the markup behind it
+
+
+_TAG = re.compile(r"(\\*)(\[[a-z#/@][^[]*?\])")
+"""What Rich takes for markup."""
+
+
+def json_text(record: Any, *, indent: int | None = 2) -> str:
+    """JSON that people can read, in which every character that is not printable is spelt out."""
+    text = json.dumps(record, indent=indent, ensure_ascii=False, allow_nan=False)
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsr.certify import Certificate
-from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
 from dpsr.certify.form import CERTIFICATE_FORM as SCHEMA
 from dpsr.certify.parts import ChannelPart, DeclaredPart, HistogramPart, PublishedPart, SumsPart
-from dpsr.certify.schema import MalformedError, strict_json, violations
+from dpsr.certify.schema import MalformedError, check_format, strict_json, violations
 
 PUBLIC = {
-    "facts": "f",
+    "facts": PUBLIC_FACTS["value"],
     "scale": "1:2:1",
     "levels": 2,
     "n_users": 1,
@@ -106,10 +106,48 @@ def test_a_schema_that_says_more_than_is_understood_is_refused():
         violations([], {"type": "array", "uniqueItems": True})
 
 
-@pytest.mark.parametrize("text", [b'{"a":1,"a":1}', b"NaN", b"-Infinity", b"1e400", b"\xfe", b"", b"{", b"[" * 10**5])
-def test_what_can_be_read_in_two_ways_is_not_read(text):
-    with pytest.raises(MalformedError, match="not strict JSON"):
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"a":1,"a":1}',
+        b"NaN",
+        b"-Infinity",
+        b"1e400",
+        b"\xfe",
+        b"",
+        b"{",
+        b"[" * 10**5,
+        b"1" * 400,
+        b"-" + b"1" * 10_000,
+        str(1 << 64).encode(),
+        b'"\\ud800"',
+        b'{"a\\udfff":1}',
+    ],
+    ids=lambda text: repr(text[:12]),
+)
+def test_what_can_be_read_in_two_ways_or_not_be_printed_is_not_read(text):
+    with pytest.raises(MalformedError, match="not strict JSON") as error:
         strict_json(text)
+    assert len(str(error.value)) < 120
+    assert str(error.value).isprintable()
+
+
+def test_whole_numbers_of_64_bits_and_characters_of_two_halves_are_read():
+    assert strict_json(str((1 << 64) - 1).encode()) == (1 << 64) - 1
+    assert strict_json(b'"\\ud83d\\ude00"') == "\U0001f600"
+
+
+@pytest.mark.parametrize(("found", "age"), [("dpsr-thing-1", "older"), ("dpsr-thing-3", "newer")])
+def test_a_file_of_another_version_says_so(found, age):
+    with pytest.raises(MalformedError, match=f"{found} of an? {age} version of dpsr, this one reads dpsr-thing-2"):
+        check_format({"format": found}, "dpsr-thing-2", "thing.json")
+
+
+@pytest.mark.parametrize(
+    "record", [{"format": "dpsr-thing-2"}, {}, [], None, {"format": 7}, {"format": "dpsr-thing-x"}]
+)
+def test_what_has_no_format_is_left_to_the_form(record):
+    check_format(record, "dpsr-thing-2", "thing.json")
 
 
 def test_strict_json_reads_what_json_reads():

@@ -5,14 +5,18 @@ import json
 import pytest
 
 from dpsr import DPSR
+from dpsr.certify.manifest import write_manifest
 from dpsr.data import realistic
-from dpsr.report import Budget
+from dpsr.pipeline.publish import Account, publish
+from dpsr.privacy.ledger.ledger import Ledger
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    ratings = realistic(0, n_users=60, n_items=40, n_ratings=900)
-    return DPSR(epsilon=1.0).fit(ratings).save(tmp_path_factory.mktemp("card") / "r", budget=Budget("films", 3, 1, 2))
+    """A release that a ledger was charged for."""
+    ratings, root = realistic(0, n_users=60, n_items=40, n_ratings=900), tmp_path_factory.mktemp("card")
+    Ledger.create(str(root / "ledger.db"), "films", "3")
+    return publish(ratings, DPSR(1.0), root / "r", account=Account.open(str(root / "ledger.db"), None, 1.0)).folder
 
 
 def test_the_card_is_drawn_again_byte_for_byte(dpsr, folder, tmp_path):
@@ -61,12 +65,14 @@ def test_something_that_is_no_release_is_one_sentence(dpsr, tmp_path):
     ("name", "old", "new"),
     [
         ("certificate.json", '"nominal":1.0', '"nominal":"one"'),
-        ("certificate.json", '"noise_scale":"', '"noise_scale":"two'),
+        ("certificate.json", '"kind":"histogram"', '"kind":"rumour"'),
         ("budget.json", '"spent": 1', '"spent": "much"'),
+        ("budget.json", '"spent": 1', '"spent": 0.5'),
         ("budget.json", "{", "["),
     ],
 )
-def test_a_folder_somebody_changed_is_one_sentence(dpsr, folder, tmp_path, name, old, new):
+@pytest.mark.parametrize("resealed", [False, True])
+def test_a_folder_somebody_changed_is_one_sentence(dpsr, folder, tmp_path, name, old, new, resealed):
     changed = tmp_path / "changed"
     changed.mkdir()
     for path in folder.iterdir():
@@ -74,6 +80,8 @@ def test_a_folder_somebody_changed_is_one_sentence(dpsr, folder, tmp_path, name,
     text = (changed / name).read_text("utf-8")
     assert old in text
     (changed / name).write_text(text.replace(old, new, 1), "utf-8")
+    if resealed:
+        write_manifest(changed)
     outcome = dpsr("card", changed, "--out", tmp_path / "c.html")
     assert outcome.code == 2
     assert outcome.err.count("\n") == 1

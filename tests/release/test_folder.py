@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_nothing_behind(model, tmp_path, monkeypatch, module,
 def test_overwriting_keeps_the_old_release_if_the_new_one_fails(model, tmp_path, monkeypatch):
     out = model.save(tmp_path / "r")
     before = (out / "manifest.json").read_bytes()
-    monkeypatch.setattr(folder_module, "write_manifest", lambda _: (_ for _ in ()).throw(OSError(28, "full")))
+    monkeypatch.setattr(folder_module, "write_manifest", lambda *_, **__: (x for x in ()).throw(OSError(28, "full")))
     with pytest.raises(ReleaseError):
         model.save(out, overwrite=True)
     assert (out / "manifest.json").read_bytes() == before

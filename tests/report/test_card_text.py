@@ -16,6 +16,8 @@ import pytest
 from strangers import PAYLOADS
 
 from dpsr import DPSR, Ratings, Scale, load_release
+from dpsr.certify.certificate import ChargeReference
+from dpsr.data import realistic
 from dpsr.pipeline.cards import card_of, expected_accuracy
 from dpsr.report import Budget, card
 from dpsr.report.card import LIMITS
@@ -47,11 +49,8 @@ class Words(HTMLParser):
 
 
 def test_every_saved_release_has_its_card_and_it_can_be_drawn_again_byte_for_byte(model, tmp_path):
-    folder = model.save(tmp_path / "r", budget=Budget("films", 3.0, 1.0, 2.0))
-    page = (folder / "card.html").read_text("utf-8")
-    budget = Budget.from_json((folder / "budget.json").read_text("utf-8"))
-    assert page == card_of(load_release(folder).contents, budget=budget)
-    assert "films" in page
+    page = (model.save(tmp_path / "r") / "card.html").read_text("utf-8")
+    assert page == card_of(load_release(tmp_path / "r").contents)
 
 
 def test_the_same_release_gives_the_same_bytes(release):
@@ -235,3 +234,27 @@ def test_the_limits_page_grades_every_limit_of_the_card_alike():
     for limit in LIMITS:
         section = page.split(grades[limit.severity])[1].split("\n## ")[0]
         assert f"### {limit.name}" in section
+
+
+def test_the_card_says_which_key_was_to_sign_and_how_to_check(release):
+    words = str(Words(card_of(release.contents, signer="ab" * 32)))
+    assert "was to be signed by the key with the fingerprint " + "ab" * 32 in words
+    assert "dpsr verify release/ --signer" in words
+    unsigned = str(Words(card_of(release.contents)))
+    assert "No signature was asked for when it was made" in unsigned
+    assert "--ledger ledger.db" not in unsigned, "no ledger was charged for it"
+
+
+def test_the_card_of_a_charged_release_says_how_to_ask_the_ledger(release):
+    paid = replace(release, certificate=replace(release.certificate, charge=ChargeReference("0" * 32, "1" * 64)))
+    assert "dpsr verify release/ --ledger ledger.db" in str(Words(card_of(paid.contents)))
+
+
+def test_the_card_of_a_release_that_bought_the_mean_alone_names_no_other_part(tmp_path):
+    """The tables of a mean-only release hold nothing but the mean, and the card must not say otherwise."""
+    poor = DPSR(0.001).fit(realistic(0, n_users=30, n_items=20, n_ratings=200))
+    assert [part.name for part in poor.certificate.parts] == ["total"]
+    words = str(Words(card_of(poor.release.contents)))
+    assert "one noisy sum of all ratings: their mean" in words
+    for absent in ("Histogram", "Window sums", "noisy sums of each item", "integers", "through a randomising table"):
+        assert absent not in words

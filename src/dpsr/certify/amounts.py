@@ -30,7 +30,7 @@ _MOST_DIGITS = 400
 
 def check_epsilon(epsilon: object) -> float:
     """A privacy budget is a finite positive number that means something."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not MIN_EPSILON <= float(epsilon) <= MAX_EPSILON:
+    if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not _within(epsilon, MIN_EPSILON, MAX_EPSILON):
         raise PrivacyError(
             f"epsilon must be a number above 0, from {MIN_EPSILON:.6f} to {MAX_EPSILON:g}, found {epsilon!r}. "
             "Common choices are 0.5 to 3; there is no value that means 'no noise'."
@@ -40,12 +40,20 @@ def check_epsilon(epsilon: object) -> float:
 
 def check_delta(delta: object) -> float:
     """A failure probability small enough to be one."""
-    if isinstance(delta, bool) or not isinstance(delta, Real) or not 0 < float(delta) < MAX_DELTA:
+    if isinstance(delta, bool) or not isinstance(delta, Real) or not _within(delta, 5e-324, nextafter(MAX_DELTA, 0)):
         raise PrivacyError(
             f"delta must be above 0 and below {MAX_DELTA:g}, found {delta!r}. Use less than one over the number "
             "of people, for example 1e-6, or leave it out for pure differential privacy."
         )
     return float(delta)
+
+
+def _within(number: Real, least: float, most: float) -> bool:
+    """From `least` to `most`; a whole number too large for a float is not."""
+    try:
+        return least <= float(number) <= most
+    except OverflowError:
+        return False
 
 
 def exact(amount: Amount, what: str) -> Fraction:

@@ -31,6 +31,9 @@ PROMISES = {
 }
 """What each unit of protection says, for people."""
 
+PUBLIC_FACTS = {"value": "user ids, item ids, who rated what, how many ratings each has, timestamps, the scale"}
+"""What each unit of protection does not cover, for people."""
+
 COMPOSITION = "basic: the parts concern the same ratings, so their prices add up"
 
 NOT_PROTECTED = "not protected"

@@ -11,14 +11,23 @@ from math import inf
 from typing import Any, NamedTuple
 
 from dpsr.certify.amounts import MAX_DELTA, MAX_EPSILON
-from dpsr.certify.certificate import PROMISES, Certificate
+from dpsr.certify.certificate import FORMAT, PROMISES, Certificate
 from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS
 from dpsr.certify.parts import ChannelPart, HistogramPart, Part, SumsPart
-from dpsr.certify.schema import MalformedError, strict_json, violations
+from dpsr.certify.schema import MalformedError, check_format, first_violation, strict_json
 from dpsr.errors import PrivacyError, ReleaseError
+
+CERTIFICATE = "certificate.json"
+MOST_BYTES = 1 << 25
+"""Of the file: the largest certificate we know how to write (1,001 levels, the paper's channel) has half as many."""
 
 _SLACK = 1e-9
 _ADVICE = "Take the folder as `dpsr release` wrote it."
+_MOST_CELLS = 4_000_000
+"""Of all tables together."""
+
+_MOST_WITH_DELTA = 1
+"""Parts whose delta is recomputed, which takes long; no pipeline has more."""
 
 
 class Check(NamedTuple):
@@ -30,13 +39,12 @@ class Check(NamedTuple):
 
 def read_certificate(text: bytes) -> Certificate:
     """A certificate whose form is right and whose prices can be computed; an error says what is wrong."""
-    record = _record(text)
-    certificate = Certificate.from_record(record)
+    certificate = Certificate.from_record(_record(text))
     for part in certificate.parts:
         try:
             part.price  # noqa: B018 (refuses what cannot be priced)
         except (PrivacyError, ArithmeticError) as error:
-            raise ReleaseError(f"certificate.json: {part.name} cannot be priced: {error}. {_ADVICE}") from error
+            raise ReleaseError(f"{CERTIFICATE}: {part.name} cannot be priced: {error}. {_ADVICE}") from error
     return certificate
 
 
@@ -54,24 +62,44 @@ def check_certificate(text: bytes) -> tuple[list[Check], Certificate | None]:
 def _record(text: bytes) -> dict[str, Any]:
     try:
         record = strict_json(text)
+        check_format(record, FORMAT, CERTIFICATE)
     except MalformedError as error:
-        raise ReleaseError(f"certificate.json cannot be read: {error}. {_ADVICE}") from error
-    wrong = _wrong_parts(record) or violations(record, CERTIFICATE_FORM, "the certificate")
+        raise ReleaseError(f"{CERTIFICATE} cannot be read: {error}. {_ADVICE}") from error
+    wrong = first_violation(record, _WITHOUT_PARTS, "the certificate") or _wrong_part(record["parts"])
     if wrong:
-        raise ReleaseError(f"certificate.json has not the form of a certificate: {wrong[0]}. {_ADVICE}")
+        raise ReleaseError(f"{CERTIFICATE} has not the form of a certificate: {wrong}. {_ADVICE}")
     return record
 
 
-def _wrong_parts(record: Any) -> list[str]:
-    """What is wrong with the first part whose kind is known; parts of a kind nobody knows are named."""
-    parts = record.get("parts") if isinstance(record, dict) else None
-    for place, part in enumerate(parts if isinstance(parts, list) else []):
+_WITHOUT_PARTS = {
+    **CERTIFICATE_FORM,
+    "properties": {**CERTIFICATE_FORM["properties"], "parts": {"type": "array", "minItems": 1, "maxItems": 20}},
+}
+"""Parts are looked at one by one, by their kind, so that the words say what is wrong with which."""
+
+
+def _wrong_part(parts: list[Any]) -> str | None:
+    """What is wrong with the first part that is not right; parts of a kind nobody knows are named."""
+    if sum(map(_cells, parts)) > _MOST_CELLS:
+        return f"its tables have more than {_MOST_CELLS:,} cells"
+    if sum(isinstance(part, dict) and part.get("at_epsilon") is not None for part in parts) > _MOST_WITH_DELTA:
+        return f"more than {_MOST_WITH_DELTA} of its parts has a delta"
+    for place, part in enumerate(parts, start=1):
         kind = part.get("kind") if isinstance(part, dict) else None
         if not isinstance(kind, str) or kind not in PART_FORMS:
-            return [f"part {place + 1} is of no kind this version knows"]
-        if wrong := violations(part, PART_FORMS[kind], f"part {place + 1}"):
+            return f"part {place} is of no kind this version knows"
+        if wrong := first_violation(part, PART_FORMS[kind], f"part {place}"):
             return wrong
-    return []
+    return None
+
+
+def _cells(value: Any) -> int:
+    """How many elements the lists in `value` have, counted row by row."""
+    if isinstance(value, dict):
+        return sum(map(_cells, value.values()))
+    if not isinstance(value, list):
+        return 0
+    return len(value) + sum(_cells(one) for one in value if isinstance(one, list | dict))
 
 
 def fits(stated: float, exact: float) -> bool:
@@ -87,6 +115,8 @@ def _terms(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
     levels = {_levels(part) for part in certificate.parts} - {None}
     same = levels <= {certificate.public["levels"]}
     yield Check(same, "every part describes as many levels as the scale has")
+    fit = all(_sizes_fit(part, certificate.public) for part in certificate.parts)
+    yield Check(fit, "every part has as many sums and symbols as its description and the public counts ask for")
 
 
 _UNIT_WORDS = {"value": "value of one rating"}
@@ -100,6 +130,16 @@ def _levels(part: Part) -> int | None:
     if isinstance(part, HistogramPart):
         return len(part.bins)
     return len(part.steps) if isinstance(part, SumsPart) else None
+
+
+def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
+    """One sum for every item and every user, or one for all ratings; one output for every symbol of the only table."""
+    if isinstance(part, SumsPart):
+        wanted = (("items", public["n_items"]), ("users", public["n_users"]))
+        return part.families == (wanted if part.name == "window sums" else (("all ratings", 1),))
+    if isinstance(part, ChannelPart) and part.outputs:
+        return [len(part.outputs)] == [len(table[0]) for table in part.tables]
+    return True
 
 
 def _prices(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:

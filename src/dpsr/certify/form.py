@@ -1,20 +1,28 @@
-"""The form of a certificate, strictly: every field is known, of the right type, and within what can be computed."""
+"""The form of a certificate, strictly: every field is known, of the right type, and within what can be computed.
+
+Text is printable ASCII: it is shown on terminals and pages, and nothing in it may steer them.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dpsr.certify.certificate import COMPOSITION, FORMAT, NOT_PROTECTED, PROMISES
+from dpsr.certify.certificate import COMPOSITION, FORMAT, NOT_PROTECTED, PROMISES, PUBLIC_FACTS
 
 _PRICE = {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}]}
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 _HEX32, _HEX64 = {"type": "string", "pattern": "^[0-9a-f]{32}$"}, {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-_TEXT = {"type": "string", "maxLength": 400}
+_TEXT = {"type": "string", "maxLength": 400, "pattern": "^[ -~]*$"}
 _COUNT = {"type": "integer", "minimum": 0, "maximum": 1 << 53}
 _LEVELS = 1001
 FAMILIES = ["all ratings", "items", "users"]
 _WEIGHT = {"type": "integer", "minimum": 0, "maximum": 1 << 62}
-_NUMBERS = {"type": "object", "additionalProperties": {"type": "number"}, "maxProperties": 20}
+_SETTING_NAMES = ("nominal", "nominal_delta", "alpha", "alpha_asked", "base", "centre", "sigma")
+_SETTINGS = {
+    "type": "object",
+    "properties": {name: {"type": "number"} for name in _SETTING_NAMES},
+    "additionalProperties": False,
+}
 _SCALE = {"type": "string", "pattern": "^[0-9]{1,30}(/[0-9]{1,30})?$"}
 
 
@@ -51,7 +59,7 @@ PART_FORMS = {
             },
         },
         at_epsilon={"anyOf": [{"type": "null"}, {"type": "number", "minimum": 0, "maximum": 700}]},
-        settings=_NUMBERS,
+        settings=_SETTINGS,
         outputs={"type": "array", "maxItems": 1 << 16, "items": {"type": "number"}},
     ),
     "histogram": _part(
@@ -95,7 +103,7 @@ PART_FORMS = {
 
 _PUBLIC = {
     "value": _closed(
-        facts=_TEXT,
+        facts={"const": PUBLIC_FACTS["value"]},
         scale=_TEXT,
         levels=_COUNT,
         n_users=_COUNT,
@@ -120,7 +128,7 @@ CERTIFICATE_FORM: dict[str, Any] = {
         promise={"enum": list(PROMISES.values())},
         epsilon=_PRICE,
         delta=_SHARE,
-        nominal={"anyOf": [{"type": "null"}, {"type": "number", "minimum": 0}]},
+        nominal={"anyOf": [{"type": "null"}, {"type": "number", "minimum": 0, "maximum": 100}]},
         nominal_delta=_SHARE,
         protection=_closed(
             **{
@@ -131,7 +139,7 @@ CERTIFICATE_FORM: dict[str, Any] = {
         composition={"const": COMPOSITION},
         randomness={"enum": ["system", "seeded", "declared"]},
         public={"anyOf": list(_PUBLIC.values())},
-        parts={"type": "array", "minItems": 1, "maxItems": 100, "items": {"anyOf": list(PART_FORMS.values())}},
+        parts={"type": "array", "minItems": 1, "maxItems": 20, "items": {"anyOf": list(PART_FORMS.values())}},
         software=_TEXT,
     ),
 }

@@ -1,117 +1,112 @@
-"""The manifest: size and SHA-256 of every file of a release folder, and a seal over the manifest itself.
+"""The manifest: size and SHA-256 of every file of a release folder, who is to sign it, and a seal over itself.
 
 The manifest is written in one canonical way, so that it can be rebuilt from its own content and compared byte by byte:
 
-    body  = {"files": {name: {"bytes", "sha256"}}, "format"}      keys sorted, no spaces
+    body  = {"files": {name: {"bytes", "sha256"}}, "format", "signer"}      keys sorted, no spaces
     file  = body + "seal": SHA-256 of the canonical body
 
 A changed byte in any file breaks its hash, a changed byte in the manifest breaks the seal or the canonical form. This
-finds accidents and careless edits. It does not stop somebody who rewrites everything, seal included: for that compare
-`certificate_digest` with what the ledger or a signed letter recorded.
+finds accidents and careless edits. It does not stop somebody who rewrites everything, seal included. The SHA-256 of the
+manifest file stands for the whole folder: it is what a ledger records, what a signature signs and what a person keeps.
+
+`signer` is the fingerprint of the key that was to sign the release, or null: without it, a signature could be removed
+and nobody would miss it. The signatures themselves (`signature.json`) are the one file that the manifest cannot name.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from dpsr.certify.check import Check
-from dpsr.certify.schema import MalformedError, strict_json, violations
+from dpsr.certify.schema import MalformedError, check_format, first_violation, strict_json
 
-MANIFEST = "manifest.json"
-FORMAT = "dpsr-manifest-1"
+MANIFEST, SIGNATURES = "manifest.json", "signature.json"
+FORMAT = "dpsr-manifest-2"
 
-_SCHEMA: dict[str, Any] = {
+_HEX64 = "^[0-9a-f]{64}$"
+_FORM: dict[str, Any] = {
     "type": "object",
-    "required": ["files", "format", "seal"],
+    "required": ["files", "format", "seal", "signer"],
     "additionalProperties": False,
     "properties": {
         "format": {"const": FORMAT},
-        "seal": {"type": "string"},
+        "seal": {"type": "string", "pattern": _HEX64},
+        "signer": {"anyOf": [{"type": "null"}, {"type": "string", "pattern": _HEX64}]},
         "files": {
             "type": "object",
+            "maxProperties": 100,
             "additionalProperties": {
                 "type": "object",
                 "required": ["bytes", "sha256"],
                 "additionalProperties": False,
-                "properties": {"bytes": {"type": "integer", "minimum": 0}, "sha256": {"type": "string"}},
+                "properties": {
+                    "bytes": {"type": "integer", "minimum": 0},
+                    "sha256": {"type": "string", "pattern": _HEX64},
+                },
             },
         },
     },
 }
 
 
-def write_manifest(folder: Path) -> None:
-    """Seal a folder whose other files are complete."""
-    files = {
-        file.name: {"sha256": _sha256(file), "bytes": file.stat().st_size}
-        for file in folder.iterdir()
-        if file.name != MANIFEST
-    }
-    (folder / MANIFEST).write_bytes(_sealed(files))
+class Entry(NamedTuple):
+    """What the manifest says of one file."""
+
+    size: int
+    sha256: str
 
 
-def certificate_digest(folder: str | Path) -> str:
-    """SHA-256 of the certificate's bytes: what a ledger records and a person can sign."""
-    return _sha256(Path(folder) / "certificate.json")
+@dataclass(frozen=True)
+class Manifest:
+    """The files of a folder, and the fingerprint of the key that was to sign it."""
+
+    files: Mapping[str, Entry]
+    signer: str | None = None
+
+    def to_bytes(self) -> bytes:
+        """The one way to write it."""
+        files = {name: {"bytes": entry.size, "sha256": entry.sha256} for name, entry in self.files.items()}
+        body = {"files": files, "format": FORMAT, "signer": self.signer}
+        return _canonical({**body, "seal": hashlib.sha256(_canonical(body)).hexdigest()}) + b"\n"
+
+    @classmethod
+    def from_bytes(cls, text: bytes) -> Manifest:
+        """Read one of the right form; its seal is not looked at (`to_bytes` shows whether it fits)."""
+        try:
+            record = strict_json(text)
+        except MalformedError as error:
+            raise MalformedError(f"{MANIFEST} cannot be read ({error}), so no file can be compared with it") from error
+        check_format(record, FORMAT, MANIFEST)
+        if wrong := first_violation(record, _FORM):
+            raise MalformedError(f"{MANIFEST} is not a manifest: {wrong}")
+        files = {name: Entry(entry["bytes"], entry["sha256"]) for name, entry in record["files"].items()}
+        return cls(files, record["signer"])
 
 
-def check_manifest(folder: Path) -> tuple[list[Check], frozenset[str]]:
-    """What holds of the folder's bytes, and the names of the files that are exactly as written."""
-    try:
-        text = (folder / MANIFEST).read_bytes()
-        record = strict_json(text)
-        wrong = violations(record, _SCHEMA)
-    except (OSError, MalformedError) as error:
-        return [Check(False, f"{MANIFEST} cannot be read ({error}), so no file can be compared with it")], frozenset()
-    if wrong:
-        return [Check(False, f"{MANIFEST} is not a manifest: {wrong[0]}")], frozenset()
-    files = record["files"]
-    checks = [
-        Check(text == _sealed(files), f"{MANIFEST} is byte for byte what its own seal says"),
-        *_membership(folder, files),
-    ]
-    faults = {name: fault for name in sorted(files) if (fault := _fault(folder, name, files[name]))}
-    checks += [Check(False, f"{ascii(name)[1:-1]} {fault}") for name, fault in faults.items()]
-    if not faults:
-        checks.append(Check(True, f"all {len(files)} files have the size and SHA-256 that {MANIFEST} states"))
-    return checks, frozenset(set(files) - set(faults))
+def write_manifest(folder: Path, *, signer: str | None = None) -> str:
+    """Seal a folder whose other files are complete; the SHA-256 of the manifest."""
+    outside = (MANIFEST, SIGNATURES)
+    files = {file.name: _entry(file) for file in folder.iterdir() if file.name not in outside}
+    text = Manifest(files, signer).to_bytes()
+    (folder / MANIFEST).write_bytes(text)
+    return sha256_of(text)
 
 
-def _sealed(files: dict[str, Any]) -> bytes:
-    body = {"files": files, "format": FORMAT}
-    return _canonical({**body, "seal": hashlib.sha256(_canonical(body)).hexdigest()}) + b"\n"
+def sha256_of(content: bytes) -> str:
+    """SHA-256 in hexadecimal digits, as `sha256sum` prints it."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _entry(file: Path) -> Entry:
+    """Piece by piece: a table of our own may be larger than memory."""
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return Entry(stream.tell(), digest)
 
 
 def _canonical(record: dict[str, Any]) -> bytes:
     return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _membership(folder: Path, files: dict[str, Any]) -> Iterator[Check]:
-    there = {entry.name for entry in folder.iterdir()} - {MANIFEST}
-    for name in sorted(there - set(files)):
-        yield Check(False, f"{ascii(name)[1:-1]} is not named in {MANIFEST}: it was added later")
-    if there == set(files):
-        yield Check(True, f"the folder holds exactly the {len(files)} files that {MANIFEST} names")
-
-
-def _fault(folder: Path, name: str, entry: dict[str, Any]) -> str | None:
-    """Why a file is not the one that was written; None if it is."""
-    file = folder / name
-    if Path(name).name != name or file.is_symlink() or (file.exists() and not file.is_file()):
-        return "is not a plain file of this folder"
-    if not file.exists():
-        return "is missing"
-    if file.stat().st_size != entry["bytes"]:
-        return f"has {file.stat().st_size:,} bytes, {MANIFEST} states {entry['bytes']:,}"
-    if _sha256(file) != entry["sha256"]:
-        return f"was changed: its SHA-256 is not the one {MANIFEST} states"
-    return None

@@ -29,8 +29,8 @@ from dpsr.errors import PrivacyError
 Table: TypeAlias = tuple[tuple[int, ...], ...]
 
 _MOST_BITS = 62
-_MOST_COMPARISONS = 20_000_000
-"""Cells compared when a delta is recomputed: about a minute."""
+_MOST_COMPARISONS = 5_000_000
+"""Cells compared when the deltas of a part are recomputed: some ten seconds."""
 
 
 class Price(NamedTuple):
@@ -102,8 +102,8 @@ class ChannelPart(Part):
             raise PrivacyError("a channel shows at least one table, this one has none")
         if self.at_epsilon is None:
             return Price(max(map(epsilon_of, self.tables)))
-        if any(len(table) ** 2 * len(table[0]) > _MOST_COMPARISONS for table in self.tables):
-            raise PrivacyError("a table with a delta is too large to compare all pairs of its rows")
+        if sum(len(table) ** 2 * len(table[0]) for table in self.tables) > _MOST_COMPARISONS:
+            raise PrivacyError("tables with a delta are too large to compare all pairs of their rows")
         return Price(self.at_epsilon, max(delta_of(table, self.bits, self.at_epsilon) for table in self.tables))
 
     @property

@@ -2,7 +2,8 @@
 
 A reader of a certificate needs no further library: this covers `type`, `const`, `enum`, `required`, `properties`,
 `additionalProperties`, `items`, `minimum`, `maximum`, `pattern` and `anyOf`, and refuses a schema that uses more.
-Strictly means: no number that is none (NaN, Infinity), and no key twice, because two readers might read two things.
+Strictly means: no number that is none (NaN, Infinity), no whole number beyond 64 bits, and no key twice, because two
+readers might read two things.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Any, Never
 
+from dpsr.quoting import printable
+
 _KNOWN = {
     "$schema", "title", "type", "const", "enum", "required", "properties", "additionalProperties", "items", "minimum",
     "maximum", "pattern", "anyOf", "minItems", "maxItems", "maxLength", "maxProperties",
@@ -22,19 +25,46 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,), "null": (type(None),),
 }  # fmt: skip
 
+_MOST_DIGITS = 20
+"""Of a whole number of 64 bits, with its sign."""
+
 
 class MalformedError(ValueError):
-    """Text that is not strict JSON."""
+    """Text that is not strict JSON, or a file that has not the form it should have."""
 
 
 def strict_json(text: bytes) -> Any:
     """The record `text` holds, if there is exactly one way to read it."""
     try:
-        return json.loads(
-            text.decode("utf-8"), parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_distinct
+        record = json.loads(
+            text.decode("utf-8"),
+            parse_constant=_no_number,
+            parse_float=_finite,
+            parse_int=_whole,
+            object_pairs_hook=_distinct,
         )
+        if b"\\u" in text:
+            json.dumps(record, ensure_ascii=False).encode()  # half a character can be spelt, and nobody could print it
+        return record
     except (ValueError, RecursionError) as error:
-        raise MalformedError(f"not strict JSON: {str(error)[:80]}") from error
+        raise MalformedError(f"not strict JSON: {printable(str(error), 80)}") from error
+
+
+def check_format(record: Any, expected: str, name: str) -> None:
+    """Refuse a file of another version with a sentence that says so; what has no format at all is another's finding."""
+    found = record.get("format") if isinstance(record, dict) else None
+    kind, _, version = expected.rpartition("-")
+    if isinstance(found, str) and found != expected and re.fullmatch(rf"{kind}-[0-9]{{1,4}}", found):
+        age = "an older" if int(found.rpartition("-")[2]) < int(version) else "a newer"
+        raise MalformedError(
+            f"{name} has the format {found} of {age} version of dpsr, this one reads {expected}: use the version that "
+            "wrote the folder, or make the release again"
+        )
+
+
+def first_violation(value: Any, schema: dict[str, Any], where: str = "it") -> str | None:
+    """The first way in which `value` breaks `schema`, in words, with the place; None if it does not."""
+    return next(_violations(value, schema, where), None)
 
 
 def violations(value: Any, schema: dict[str, Any], where: str = "it") -> list[str]:
@@ -45,8 +75,8 @@ def violations(value: Any, schema: dict[str, Any], where: str = "it") -> list[st
 def _violations(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
     if set(schema) - _KNOWN:
         raise NotImplementedError(f"schema words {sorted(set(schema) - _KNOWN)}")
-    if "anyOf" in schema and all(violations(value, option) for option in schema["anyOf"]):
-        yield f"{where} is none of what it may be"
+    if "anyOf" in schema:
+        yield from _no_option(value, schema["anyOf"], where)
     if "const" in schema and not _same(value, schema["const"]):
         yield f"{where} must be {schema['const']!r}"
     if "enum" in schema and not any(_same(value, one) for one in schema["enum"]):
@@ -62,6 +92,18 @@ def _violations(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]
         yield from _elements(value, schema, where)
     elif isinstance(value, dict):
         yield from _members(value, schema, where)
+
+
+def _no_option(value: Any, options: list[dict[str, Any]], where: str) -> Iterator[str]:
+    """Nothing if one of the options fits; else what is wrong with the only one of the right type, if there is one."""
+    wrong = [first_violation(value, option, where) for option in options]
+    if all(wrong):
+        near = [one for one, option in zip(wrong, options, strict=True) if _is_of(value, option)]
+        yield near[0] if len(near) == 1 and near[0] else f"{where} is none of what it may be"
+
+
+def _is_of(value: Any, option: dict[str, Any]) -> bool:
+    return "type" in option and any(_is(value, name) for name in _names(option["type"]))
 
 
 def _range(value: float, schema: dict[str, Any], where: str) -> Iterator[str]:
@@ -102,7 +144,7 @@ def _members(record: dict[str, Any], schema: dict[str, Any], where: str) -> Iter
         if rule is False:
             yield f"{where} has a field {name[:40]!a} nobody knows"
         elif rule is not True:
-            yield from _violations(one, rule, f"{where}.{name[:40]}")
+            yield from _violations(one, rule, f"{where}.{printable(name, 40)}")
 
 
 def _names(types: str | list[str]) -> list[str]:
@@ -120,6 +162,13 @@ def _same(a: Any, b: Any) -> bool:
 
 def _no_number(word: str) -> Never:
     raise MalformedError(f"{word} is not a number")
+
+
+def _whole(word: str) -> int:
+    number = int(word) if len(word) <= _MOST_DIGITS else 1 << 64
+    if abs(number) >= 1 << 64:
+        raise MalformedError(f"a whole number of {len(word)} digits is larger than 64 bits")
+    return number
 
 
 def _finite(word: str) -> float:

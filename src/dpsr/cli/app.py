@@ -16,6 +16,7 @@ from dpsr.cli import (
     doctor,
     explain,
     frontier,
+    keys,
     ledger,
     plan,
     predict,
@@ -40,6 +41,7 @@ app.command("verify", epilog=verify.EXAMPLE)(verify.verify)
 app.command("audit", epilog=audit.EXAMPLE)(audit.audit)
 app.command("explain", epilog=explain.EXAMPLE)(explain.explain)
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(keys.app, name="keys")
 app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
 app.command("describe", epilog=describe.EXAMPLE)(describe.describe)
 app.command("recommend", epilog=recommend.EXAMPLE)(recommend.recommend)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from dpsr.cli.terminal import out
+from dpsr.quoting import for_terminal
 
 EXAMPLE = "Example: dpsr card release/ --out card.html --plots plots/"
 
@@ -29,6 +30,9 @@ def card(
     if as_json:
         typer.echo(json.dumps({"card": str(written[0]), "plots": [str(path) for path in written[1:]]}))
         return
-    out.print(f"Card written to [bold]{written[0]}[/bold]; open it in any browser.", soft_wrap=True)
+    out.print(f"Card written to [bold]{for_terminal(written[0], 400)}[/bold]; open it in any browser.", soft_wrap=True)
     if plots is not None:
-        out.print(f"{len(written) - 1} files in [bold]{plots}[/bold]: SVG, PNG and CSV of each plot.", soft_wrap=True)
+        out.print(
+            f"{len(written) - 1} files in [bold]{for_terminal(plots, 400)}[/bold]: SVG, PNG and CSV of each plot.",
+            soft_wrap=True,
+        )

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpsr.cli.opening import open_release
-from dpsr.cli.rows import Json, clean
+from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
+from dpsr.quoting import for_terminal
 
 if TYPE_CHECKING:
     from dpsr.pipeline.compare import Column, Comparison
@@ -46,7 +47,7 @@ def _print(comparison: Comparison) -> None:
     columns = comparison.columns
     parts = list(dict.fromkeys(name for column in columns for name in column.parts))
     facts = [_facts(column, parts) for column in columns]
-    shown = Table("", *(clean(column.name) for column in columns))
+    shown = Table("", *(for_terminal(column.name) for column in columns))
     for name in facts[0]:
         shown.add_row(name, *(column[name] for column in facts))
     out.print(shown)
@@ -62,19 +63,19 @@ def _print_between(comparison: Comparison) -> None:
     shown = Table("between", "mean difference", "top-10 overlap")
     for pair in comparison.between:
         apart = "scales differ" if pair.difference is None else f"{pair.difference:.3f}"
-        shown.add_row(f"{clean(pair.a)} and {clean(pair.b)}", apart, f"{pair.overlap:.1%}")
+        shown.add_row(f"{for_terminal(pair.a)} and {for_terminal(pair.b)}", apart, f"{pair.overlap:.1%}")
     out.print(shown)
     out.print(NOTE.format(pairs=comparison.n_pairs, users=comparison.n_users))
 
 
 def _facts(column: Column, parts: list[str]) -> dict[str, str]:
     return {
-        "method": clean(column.method),
+        "method": for_terminal(column.method),
         "promise": "private" if column.private else "[red]NOT PRIVATE[/red]",
         "exact epsilon": f"{column.epsilon:.6g}",
         "asked for": "" if column.nominal is None else f"{column.nominal:g}",
         "delta": f"{column.delta:.3g}",
-        **{f"  {clean(name)}": f"{column.parts[name]:.4g}" if name in column.parts else "" for name in parts},
+        **{f"  {for_terminal(name)}": f"{column.parts[name]:.4g}" if name in column.parts else "" for name in parts},
         "expected accuracy": "" if column.expected is None else f"{column.expected:.3f}",
         "scale": column.scale,
         "users": f"{column.n_users:,}",

@@ -6,8 +6,9 @@ import json
 
 import typer
 
-from dpsr.cli.rows import Json, clean
+from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
+from dpsr.quoting import for_terminal
 
 EXAMPLE = "Example: dpsr doctor --json"
 
@@ -26,7 +27,8 @@ def doctor(as_json: Json = False) -> None:
         raise typer.Exit(0 if found.healthy else 1)
     shown = Table("", "what", "", "detail", show_lines=False)
     for check in found.checks:
-        shown.add_row(check.area, clean(check.name), f"[{COLOURS[check.status]}]{check.status}[/]", clean(check.detail))
+        status = f"[{COLOURS[check.status]}]{check.status}[/]"
+        shown.add_row(check.area, for_terminal(check.name), status, for_terminal(check.detail))
     out.print(shown)
     out.print("[green]Nothing is broken.[/]" if found.healthy else "[bold red]Repair what is broken first.[/]")
     raise typer.Exit(0 if found.healthy else 1)

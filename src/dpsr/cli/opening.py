@@ -20,8 +20,9 @@ ReleaseFolder = Annotated[
 def open_release(folder: Path) -> Release:
     """Load it; one that is not private is announced as such on stderr."""
     from dpsr import load_release
+    from dpsr.quoting import for_terminal
 
     release = load_release(folder)
     if not release.certificate.private:
-        err.print(f"[red]NOT PRIVATE[/red]: {'; '.join(release.certificate.reasons)}")
+        err.print(f"[red]NOT PRIVATE[/red]: {for_terminal('; '.join(release.certificate.reasons), 1_000)}")
     return release

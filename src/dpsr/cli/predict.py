@@ -11,6 +11,7 @@ from dpsr.cli.opening import ReleaseFolder, open_release
 from dpsr.cli.reading import Delimiter, Item, User
 from dpsr.cli.rows import Format, FormatOption, JsonRows, show
 from dpsr.cli.terminal import out
+from dpsr.quoting import for_terminal
 
 EXAMPLE = "Example: dpsr predict release/ pairs.csv --out predictions.csv"
 
@@ -41,4 +42,4 @@ def predict(
         show(predict_all(loaded, batches), Format.json if as_json else how, title=f"Predictions for {pairs.name}")
         return
     total = write_predictions(loaded, batches, out_file, overwrite=force)
-    out.print(f"{total:,} predictions written to [bold]{out_file}[/bold].")
+    out.print(f"{total:,} predictions written to [bold]{for_terminal(out_file, 400)}[/bold].")

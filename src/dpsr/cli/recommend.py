@@ -10,6 +10,7 @@ import typer
 from dpsr.cli.opening import ReleaseFolder, open_release
 from dpsr.cli.rows import Format, FormatOption, JsonRows, show
 from dpsr.cli.terminal import err, out
+from dpsr.quoting import for_terminal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,4 +75,4 @@ def _write_all(release: Path, out_file: Path, n: int, force: bool) -> None:
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task("users", total=loaded.mask.n_users)
         loaded.recommend_all(out_file, n, overwrite=force, progress=lambda done, _: bar.update(task, completed=done))
-    out.print(f"Lists of {loaded.mask.n_users:,} users written to [bold]{out_file}[/bold].")
+    out.print(f"Lists of {loaded.mask.n_users:,} users written to [bold]{for_terminal(out_file, 400)}[/bold].")

@@ -14,6 +14,7 @@ import typer
 from rich.markup import escape
 
 from dpsr.cli.interrupts import InterruptedByHandError, too_late
+from dpsr.cli.keys import open_key
 from dpsr.cli.ledger import LEDGER_HELP, Dataset
 from dpsr.cli.reading import (
     Delimiter,
@@ -89,6 +90,9 @@ def release(
     work: Annotated[
         Path | None, typer.Option(help="With --engine disk: the folder for blocks; a killed run goes on from it.")
     ] = None,
+    sign: Annotated[
+        Path | None, typer.Option(metavar="KEY", help="Sign the release with this private key (dpsr keys new).")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing release folder.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before spending the budget.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts; needs --yes.")] = False,
@@ -100,9 +104,10 @@ def release(
         from dpsr.pipeline.publish import Account, check_order, check_space, publish
 
         check_asking(as_json, yes)
+        signer = None if sign is None else open_key(sign)
         estimator = build(method.value, epsilon)
         account = Account.open(ledger, dataset, epsilon, note) if ledger else None
-        check_order(estimator, out_dir, account=account, overwrite=force)
+        check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
         reading = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap, query)
         with gathered(reading, engine, estimator, out_dir, memory, work) as (table, journal):
             check_space(table, out_dir)
@@ -111,7 +116,14 @@ def release(
                 agree()
             with showing_stages():
                 done = publish(
-                    table, estimator, out_dir, account=account, overwrite=force, journal=journal, last_call=too_late
+                    table,
+                    estimator,
+                    out_dir,
+                    account=account,
+                    overwrite=force,
+                    journal=journal,
+                    signer=signer,
+                    last_call=too_late,
                 )
     except KeyboardInterrupt:
         spent = "nothing was spent." if account is None else account.spent()
@@ -200,6 +212,7 @@ def report(done: Published, account: Account | None) -> str:
         left, total = written_down(done.budget.left_epsilon), written_down(done.budget.epsilon)
         lines.append(f"The ledger has epsilon = {left} left of {total} for {escape(account.dataset)}.")
     lines.append(f"Release written to [bold]{escape(str(done.folder))}[/bold]: ratings.parquet is the table to share.")
+    lines.append(f"SHA-256 of its manifest, which stands for the whole folder: {done.manifest_sha256}")
     return "\n".join(lines)
 
 
@@ -215,6 +228,7 @@ def record(done: Published, account: Account | None) -> dict[str, Any]:
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "nominal": certificate.nominal,
+        "manifest": done.manifest_sha256,
         "certificate": hashlib.sha256(certificate.to_json().encode()).hexdigest(),
         "public": certificate.public,
         "charge": None if account is None else account.charge_id,

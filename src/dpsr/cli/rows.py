@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from enum import StrEnum
 from io import BytesIO
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpsr.cli.terminal import out
+from dpsr.quoting import for_terminal, json_text, without_controls
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,20 +35,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 def show(rows: pa.Table, how: Format, *, title: str = "") -> None:
     """Print every row, or the first fifty as a table."""
     if how is Format.json:
-        typer.echo(json.dumps(rows.to_pylist(), indent=2, ensure_ascii=False))
+        typer.echo(json_text(rows.to_pylist()))
     elif how is Format.csv:
-        typer.echo(_as_csv(rows), nl=False)
+        text = _as_csv(rows)  # to a file or a script byte for byte, to a terminal without what could steer it
+        typer.echo(without_controls(text) if sys.stdout.isatty() else text, nl=False)
     else:
         _as_table(rows, title)
-
-
-def clean(text: object) -> str:
-    """Text from a stranger, as the terminal may show it: printable, short, and no markup."""
-    from rich.markup import escape
-
-    from dpsr.quoting import printable
-
-    return escape(printable(str(text), 60))
 
 
 def _as_csv(rows: pa.Table) -> str:
@@ -61,7 +54,7 @@ def _as_csv(rows: pa.Table) -> str:
 def _as_table(rows: pa.Table, title: str) -> None:
     from rich.table import Table
 
-    shown = Table(title=clean(title) or None, title_justify="left")
+    shown = Table(title=for_terminal(title) or None, title_justify="left")
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         shown.add_column(name, justify="right" if str(column.type) in ("double", "int32") else "left")
     for row in rows.slice(0, SHOWN).to_pylist():
@@ -72,4 +65,4 @@ def _as_table(rows: pa.Table, title: str) -> None:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else clean(value)
+    return f"{value:.3f}" if isinstance(value, float) else for_terminal(value)

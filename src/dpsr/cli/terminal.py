@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
+
+from dpsr.quoting import for_terminal, without_controls
 
 if TYPE_CHECKING:
     from dpsr.certify import Certificate
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+
+class _CleanConsole(Console):
+    """A console on which no text steers the terminal: whatever a command forgot to clean is cleaned here.
+
+    Markup cannot be told apart here from a command's own; text from strangers goes through `quoting.for_terminal`.
+    """
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        return super().render_str(without_controls(text), **settings)
+
+
+out = _CleanConsole(highlight=False, emoji=False)
+err = _CleanConsole(stderr=True, highlight=False, emoji=False)
 
 
 def complain(message: str) -> None:
     """One sentence on stderr."""
-    err.print(f"[red]error:[/red] {escape(message)}", soft_wrap=True)
+    err.print(Text.assemble(("error:", "red"), " ", without_controls(message)), soft_wrap=True)
+
+
+def line(word: str, style: str, text: str) -> None:
+    """One finding: a word in colour, and text as it is."""
+    out.print(Text.assemble((word, style), " " * (7 - len(word)), without_controls(text)), soft_wrap=True)
 
 
 def promise(epsilon: float) -> str:
@@ -37,11 +55,11 @@ def verdict(certificate: Certificate) -> str:
     heavy = public["max_ratings_per_user"]
     colour, word = ("green", "private") if certificate.private else ("red", "NOT PRIVATE")
     delta = f", delta = {certificate.delta:.3g}" if certificate.delta else ""
+    asked = "nothing was asked for" if certificate.nominal is None else f"asked: {certificate.nominal:g}"
     lines = [
-        f"[{colour}]{word}[/{colour}]: exact epsilon = {certificate.epsilon:.6g}{delta} per rating "
-        f"(asked: {certificate.nominal:g}).",
+        f"[{colour}]{word}[/{colour}]: exact epsilon = {certificate.epsilon:.6g}{delta} per rating ({asked}).",
         f"A person with k ratings is protected at k times that: {certificate.epsilon_for_user(heavy):.4g} for the "
         f"heaviest of {public['n_users']:,} users ({heavy:,} ratings).",
-        *(f"[red]{escape(reason)}[/red]" for reason in certificate.reasons),
+        *(f"[red]{for_terminal(reason, 400)}[/red]" for reason in certificate.reasons),
     ]
     return "\n".join(lines)

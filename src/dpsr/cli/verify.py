@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from dpsr.cli.ledger import LEDGER_HELP, Dataset
-from dpsr.cli.terminal import out, verdict
+from dpsr.cli.terminal import line, out, verdict
 
-EXAMPLE = "Example: dpsr verify release/"
+if TYPE_CHECKING:
+    from dpsr.release import Verification
+
+EXAMPLE = "Example: dpsr verify release/ --signer officer.pub"
 
 
 def verify(
@@ -22,32 +24,38 @@ def verify(
     ] = False,
     ledger: Annotated[str | None, typer.Option(help=f"Require that it is recorded here: {LEDGER_HELP}")] = None,
     dataset: Dataset = None,
+    signer: Annotated[
+        Path | None, typer.Option(metavar="PUBKEY", help="Require a valid signature by this public key.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Recompute what a release promises from its own tables, and check every byte of its folder.
 
     Exit code 0: everything holds. 1: something does not, or the release is not private. 2: there is no release there.
     """
-    from dpsr.release import verify as check
-    from dpsr.release.verify import LIMIT
+    from dpsr.certify.signature import read_public_key
+    from dpsr.pipeline.verification import verify_release
 
-    result = check(release)
-    if ledger is not None:
-        from dpsr.pipeline.publish import recorded_in
-
-        result = recorded_in(result, ledger, dataset)
+    key = None if signer is None else read_public_key(signer)
+    result = verify_release(release, ledger=ledger, dataset=dataset, signer=key)
     accepted = result.private or (allow_not_private and result.intact)
     if as_json:
         typer.echo(json.dumps({**result.to_dict(), "accepted": accepted}, indent=2))
-        raise typer.Exit(not accepted)
+    else:
+        _show(result)
+    raise typer.Exit(not accepted)
+
+
+def _show(result: Verification) -> None:
     for words in result.holds:
-        out.print(f"[green]holds[/green]  {escape(words)}", soft_wrap=True)
+        line("holds", "green", words)
+    for words in result.notes:
+        line("note", "yellow", words)
     for words in result.fails:
-        out.print(f"[red]FAILS[/red]  {escape(words)}", soft_wrap=True)
+        line("FAILS", "red", words)
     if result.fails:
         out.print(f"[red]Not verified[/red]: {len(result.fails)} of what should hold does not. Do not use this folder.")
     elif result.certificate is not None:
         word = "[green]Verified[/green]," if result.private else "Intact, its figures are true, and it is"
         out.print(f"{word} {verdict(result.certificate)}")
-        out.print(f"SHA-256 of the certificate: {result.certificate_sha256}\n{LIMIT}", soft_wrap=True)
-    raise typer.Exit(not accepted)
+        out.print(f"SHA-256 of the manifest: {result.manifest_sha256}\n{result.limit}", soft_wrap=True)

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 
-from dpsr.errors import DpsrError, ReleaseError
-from dpsr.release import load_release
+from dpsr.certify.check import Check
+from dpsr.release.folder.budget import read_budget
+from dpsr.release.folder.examination import Examination, examined
+from dpsr.release.folder.layout import BUDGET, CARD
 from dpsr.release.release import Contents
 from dpsr.report import Budget, Expectation, card
-from dpsr.report.card import FILE as BUDGET_PAGE
 from dpsr.report.files import check_files, write_files
 from dpsr.value.allocation import forecast
 
-CARD_PAGE = "card.html"
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 _APART = 1.15
 """Budgets nearer than this to the one asked for would be drawn on top of it."""
 
 
-def pages_of(contents: Contents, budget: Budget | None = None) -> dict[str, str]:
-    """The further pages of a release folder: the card, and what the ledger said if one was used."""
-    pages = {CARD_PAGE: card_of(contents, budget=budget)}
-    return pages if budget is None else {**pages, BUDGET_PAGE: budget.to_json()}
+def pages_of(contents: Contents, budget: Budget | None = None, signer: str | None = None) -> dict[str, str]:
+    """The further pages of a release folder: the card, and what the ledger said if one was used.
+
+    `signer` is the fingerprint of the key that the folder is to be signed with.
+    """
+    pages = {CARD: card_of(contents, budget=budget, signer=signer)}
+    return pages if budget is None else {**pages, BUDGET: budget.to_json()}
 
 
-def card_of(contents: Contents, *, budget: Budget | None = None) -> str:
+def card_of(contents: Contents, *, budget: Budget | None = None, signer: str | None = None) -> str:
     """The page that goes into the folder: reads what the folder holds, public counts and what the ledger said."""
-    return card(contents, forecasts=expected_accuracy(contents), budget=budget)
+    return card(contents, forecasts=expected_accuracy(contents), budget=budget, signer=signer)
 
 
 def expected_accuracy(contents: Contents) -> tuple[Expectation, ...]:
@@ -43,23 +47,35 @@ def expected_accuracy(contents: Contents) -> tuple[Expectation, ...]:
 def redraw(folder: Path, page: Path, plots: Path | None = None, *, overwrite: bool = False) -> list[Path]:
     """Draw the card of a release folder again as `page`, its plots into `plots`; the folder itself stays as it is."""
     check_files([page], overwrite=overwrite)
-    contents = load_release(folder).contents
-    try:
-        files = {page: card_of(contents, budget=_budget_of(folder)).encode()}
-        if plots is not None:
-            from dpsr.report.figures import figures  # matplotlib, for those who want pictures
+    found = examined(folder)
+    contents = _contents(found)
+    files = {page: drawn_again(found)}
+    if plots is not None:
+        from dpsr.report.figures import figures  # matplotlib, for those who want pictures
 
-            files |= {plots / name: data for name, data in figures(contents, expected_accuracy(contents)).items()}
-    except DpsrError:
-        raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ReleaseError(
-            f"{folder.name} reads like a release and holds something no release has ({type(error).__name__}). "
-            "Check it with `dpsr verify`, and take the folder as `dpsr release` wrote it."
-        ) from error
+        files |= {plots / name: data for name, data in figures(contents, expected_accuracy(contents)).items()}
     return write_files(files, overwrite=overwrite)
 
 
-def _budget_of(folder: Path) -> Budget | None:
-    page = folder / BUDGET_PAGE
-    return Budget.from_json(page.read_text("utf-8")) if page.exists() else None
+def drawn_again(found: Examination) -> bytes:
+    """The card that the folder's own tables give."""
+    assert found.manifest is not None
+    budget = None if found.budget is None else read_budget(found.budget, _contents(found).certificate)
+    return card_of(_contents(found), budget=budget, signer=found.manifest.signer).encode()
+
+
+def check_card(found: Examination) -> Check | str:
+    """Whether the page in a folder is the one its tables give; in words, if another version of dpsr drew it."""
+    if found.card is None:
+        return f"there is no {CARD}"
+    made_by, this = _contents(found).certificate.software, f"dpsr {version('dpsr')}"
+    if drawn_again(found) == found.card:
+        return Check(True, f"{CARD} is byte for byte the page that the tables give")
+    if made_by != this:
+        return f"{CARD} was not checked: {made_by} made this release, and {this} draws another page. See: dpsr card"
+    return Check(False, f"{CARD} is not the page that the tables give: believe the certificate, not the page")
+
+
+def _contents(found: Examination) -> Contents:
+    assert found.release is not None
+    return found.release.contents

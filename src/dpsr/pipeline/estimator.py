@@ -23,7 +23,6 @@ from dpsr.pipeline.cards import pages_of
 from dpsr.privacy.noise import NoiseSource
 from dpsr.release import Recommendations, Release
 from dpsr.release.folder.files import write_release
-from dpsr.report import Budget
 from dpsr.types import Model
 from dpsr.types.mask import Ids
 from dpsr.types.raw import RawRatings
@@ -107,10 +106,10 @@ class PrivateRecommender(Parameters, ABC):
         """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""
         return self.release.fold_in(items, values, n)
 
-    def save(self, path: str | Path, *, overwrite: bool = False, budget: Budget | None = None) -> Path:
-        """Write the release folder with its card, whole or not at all; `budget` is what a ledger said, for the card."""
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the release folder with its card, whole or not at all."""
         contents = self.release.contents
-        return write_release(contents, Path(path), overwrite=overwrite, pages=pages_of(contents, budget))
+        return write_release(contents, Path(path), overwrite=overwrite, pages=pages_of(contents))
 
     @property
     def release(self) -> Release:

@@ -68,11 +68,11 @@ class PaperDPSR(PrivateRecommender):
         self.tune = tune
         self.random_state = random_state
 
-    def fit(self, ratings: RawRatings) -> Self:
-        """All three stages. Only the first line sees a value."""
+    def fit(self, ratings: RawRatings, *, charge: ChargeReference | None = None) -> Self:
+        """All three stages. Only the first line sees a value. `charge` is the entry of a ledger that paid."""
         self._check()
         announce("Drawing noise for every rating")
-        private = privatise(ratings, self._mechanism(ratings.scale), noise=self._noise())
+        private = privatise(ratings, self._mechanism(ratings.scale), noise=self._noise(), charge=charge)
         return self.reconstruct(private)
 
     def reconstruct(self, ratings: PrivateRatings | RawRatings) -> Self:
@@ -112,6 +112,11 @@ class PaperDPSR(PrivateRecommender):
         observed = COMPLETED.observed if self.n_iter % self.period else None
         return Contents(model, vault.table, vault.certificate(), self._name(), facts, COMPLETED.released, observed)
 
+    @property
+    def fits_no_table(self) -> bool:
+        """Whether it needs all ratings in memory."""
+        return self.as_published or self.tune
+
     def check_fits_a_table(self) -> None:
         """Refuse what only ratings in memory can have."""
         if self.as_published:
@@ -140,11 +145,11 @@ class PaperDPSR(PrivateRecommender):
         """Settings that cannot change the guarantee; those that can are checked where the noise is drawn."""
         for name in ("beta", "lam"):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or not 0 <= value <= 1:
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
                 raise ParameterError(f"{name} must lie between 0 and 1, found {value!r}.")
         for name, least in (("n_neighbors", 1), ("rank", 1), ("n_iter", 0), ("period", 1)):
             value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise ParameterError(f"{name} must be a whole number of at least {least}, found {value!r}.")
 
 

@@ -2,13 +2,14 @@
 
     1. refuse what can be refused           target, room, method, budget: nothing is spent
     2. charge                               in one transaction of the ledger
-    3. draw noise, fit                      the estimator's own three stages
-    4. write the folder beside its place    forced to disk
-    5. record the certificate               the ledger refuses one that is not private or too dear
+    3. draw noise, fit                      the estimator's own three stages; the certificate names the charge
+    4. write the folder beside its place    signed, if a key was given; forced to disk
+    5. record certificate and manifest      the ledger refuses one that is not private, too dear or another charge's
     6. rename                               the release is there, whole
 
 So what is visible was recorded, what was recorded was charged, and nothing was drawn before it was charged. Whatever
-goes wrong after step 2 wastes the charge and leaks nothing.
+goes wrong after step 2 wastes the charge and leaks nothing. A certificate is bound to its charge and a charge to one
+manifest, so that no other folder passes for the one that was paid for (`recorded_in`).
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import as_written, check_epsilon, written_up
+from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.manifest import MANIFEST, sha256_of
 from dpsr.engine.raw import RawTable
 from dpsr.errors import DpsrError, LedgerError, PrivacyError, ReleaseError
 from dpsr.pipeline.cards import pages_of
@@ -30,15 +33,8 @@ from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.value import DPSR
 from dpsr.privacy.ledger.ledger import Budget, Charge, Ledger
 from dpsr.privacy.vault.journal import Journal
-from dpsr.release import (
-    Contents,
-    Verification,
-    atomic_folder,
-    check_disk_space,
-    check_target,
-    expected_bytes,
-    write_release,
-)
+from dpsr.release import Contents, atomic_folder, check_disk_space, check_target, expected_bytes, write_release
+from dpsr.release.keys import SigningKey
 from dpsr.report import Budget as CardBudget
 from dpsr.types import Census
 from dpsr.types.raw import RawRatings
@@ -96,19 +92,28 @@ class Published:
     folder: Path
     certificate: Certificate
     budget: Budget | None
+    manifest_sha256: str
 
 
-def check_order(estimator: DPSR | PaperDPSR, target: Path, *, account: Account | None, overwrite: bool) -> None:
+def check_order(
+    estimator: DPSR | PaperDPSR,
+    target: Path,
+    *,
+    account: Account | None,
+    overwrite: bool,
+    signer: SigningKey | None = None,
+) -> None:
     """Refuse what needs no ratings to be refused."""
     check_epsilon(estimator.epsilon)
     check_target(target, overwrite=overwrite)
-    if account is None:
+    if account is None and signer is None:
         return
+    nobody = "no ledger takes" if account is not None else "nobody signs"
     if estimator.random_state is not None:
-        raise PrivacyError("no ledger takes a seeded run: whoever has the seed can subtract the noise. Leave it out.")
+        raise PrivacyError(f"{nobody} a seeded run: whoever has the seed can subtract the noise. Leave it out.")
     if isinstance(estimator, PaperDPSR) and estimator.as_published:
         raise PrivacyError(
-            "no ledger takes the paper's Stage 1 as published: its true epsilon exceeds the one asked for. "
+            f"{nobody} the paper's Stage 1 as published: its true epsilon exceeds the one asked for. "
             "Use the repaired one (--method paper) or ours."
         )
 
@@ -131,26 +136,29 @@ def publish(
     account: Account | None = None,
     overwrite: bool = False,
     journal: Journal | None = None,
+    signer: SigningKey | None = None,
     last_call: Callable[[], None] = lambda: None,
 ) -> Published:
-    """Make the release and put it in its place. `last_call` is called when only the rename is left."""
-    check_order(estimator, target, account=account, overwrite=overwrite)
+    """Make the release and put it in its place. `last_call` is called when only the rename is left.
+
+    With an `account` it is charged to a ledger; with a `signer` it is signed.
+    """
+    check_order(estimator, target, account=account, overwrite=overwrite, signer=signer)
     check_space(ratings, target)
     try:
         with atomic_folder(target, overwrite=overwrite) as draft:
             if account is None:
-                contents = _made(estimator, ratings, journal)
-                certificate = contents.certificate
-                _write(contents, None, draft)
+                contents = _made(estimator, ratings, journal, None)
+                certificate, digest = contents.certificate, _write(contents, None, draft, signer)
             else:
-                certificate = _charged(ratings, estimator, draft, account, journal)
+                certificate, digest = _charged(ratings, estimator, draft, account, journal, signer)
             last_call()
     except MemoryError:
         error = ReleaseError("there is not enough memory for these ratings. Run it on a larger machine.")
         raise _with_the_price(error, account) from None
     except DpsrError as error:
         raise _with_the_price(error, account) from error
-    return Published(target, certificate, None if account is None else _budget_if_possible(account))
+    return Published(target, certificate, None if account is None else _budget_if_possible(account), digest)
 
 
 def _charged(
@@ -159,22 +167,30 @@ def _charged(
     draft: Path,
     account: Account,
     journal: Journal | None,
-) -> Certificate:
-    """Charge, fit, write, record."""
+    signer: SigningKey | None,
+) -> tuple[Certificate, str]:
+    """Charge, fit, write, record; the certificate and the manifest's SHA-256."""
     announce("Charging the ledger")
     charge = account.charge("paper" if isinstance(estimator, PaperDPSR) else "default")
-    contents = _made(estimator.unfitted().set_params(epsilon=charge.spendable), ratings, journal)
+    paid = estimator.unfitted().set_params(epsilon=charge.spendable)
+    contents = _made(paid, ratings, journal, charge.reference)
     charge.check(contents.certificate)
-    _write(contents, account.budget, draft)
-    account.ledger.record(charge, contents.certificate)
-    return contents.certificate
+    digest = _write(contents, account.budget, draft, signer)
+    account.ledger.record(charge, contents.certificate, manifest=digest)
+    return contents.certificate, digest
 
 
-def _made(estimator: DPSR | PaperDPSR, ratings: RawRatings | RawTable, journal: Journal | None) -> Contents:
-    """Noise and all that follows."""
-    if isinstance(ratings, RawTable):
-        return estimator.fit_table(ratings, journal)
-    return estimator.fit(ratings).release.contents
+def _made(
+    estimator: DPSR | PaperDPSR,
+    ratings: RawRatings | RawTable,
+    journal: Journal | None,
+    charge: ChargeReference | None,
+) -> Contents:
+    """Noise and all that follows. What only ratings in memory can have (tuning, Stage 1 as published) is `fit`."""
+    if isinstance(ratings, RawRatings) and isinstance(estimator, PaperDPSR) and estimator.fits_no_table:
+        return estimator.fit(ratings, charge=charge).release.contents
+    table = RawTable.of(ratings) if isinstance(ratings, RawRatings) else ratings
+    return estimator.fit_table(table, journal, charge=charge)
 
 
 def _for_the_card(budget: Budget | None) -> CardBudget | None:
@@ -184,9 +200,12 @@ def _for_the_card(budget: Budget | None) -> CardBudget | None:
     return CardBudget(budget.dataset, total, total - left, left)
 
 
-def _write(contents: Contents, budget: Budget | None, draft: Path) -> None:
+def _write(contents: Contents, budget: Budget | None, draft: Path, signer: SigningKey | None) -> str:
+    """The folder, forced to disk; the SHA-256 of its manifest."""
     announce("Writing the folder")
-    write_release(contents, draft, pages=pages_of(contents, _for_the_card(budget)))
+    pages = pages_of(contents, _for_the_card(budget), None if signer is None else signer.public.fingerprint)
+    write_release(contents, draft, pages=pages, signer=signer)
+    return sha256_of((draft / MANIFEST).read_bytes())
 
 
 def _budget_if_possible(account: Account) -> Budget | None:
@@ -201,12 +220,3 @@ def _with_the_price(error: DpsrError, account: Account | None) -> DpsrError:
     if account is None or account.was_charged() is False:
         return error
     return type(error)(f"{error} Note: {account.spent()}")
-
-
-def recorded_in(found: Verification, url: str, dataset: str | None) -> Verification:
-    """What a verification says, and whether a ledger recorded this very certificate."""
-    history = Ledger.open(url).history(dataset)
-    known = any(event.certificate == found.certificate_sha256 for event in history if event.certificate)
-    if known:
-        return replace(found, holds=(*found.holds, "the ledger recorded this certificate when it was released"))
-    return replace(found, fails=(*found.fails, "the ledger has no record of this certificate"))

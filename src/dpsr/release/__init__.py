@@ -1,8 +1,8 @@
 """What leaves the building: the release folder, predictions and recommendations."""
 
-from dpsr.certify.manifest import certificate_digest
 from dpsr.release.folder.atomic import atomic_folder, check_disk_space, check_target
-from dpsr.release.folder.files import expected_bytes, load_release, write_release
+from dpsr.release.folder.examination import load_release
+from dpsr.release.folder.files import expected_bytes, write_release
 from dpsr.release.lists.fold_in import FoldedInUser
 from dpsr.release.lists.ranking import Recommendations
 from dpsr.release.release import Contents, Release
@@ -15,7 +15,6 @@ __all__ = [
     "Release",
     "Verification",
     "atomic_folder",
-    "certificate_digest",
     "check_disk_space",
     "check_target",
     "expected_bytes",

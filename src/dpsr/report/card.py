@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, isinf
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dpsr.certify import Certificate, odds
-from dpsr.errors import ReleaseError
+from dpsr.release.folder.budget import Budget
 from dpsr.release.release import Contents
 from dpsr.report.facts import Bin, Glance, Name, display_name, doubling_bins, glance, sample_users, samples
 from dpsr.report.plots import (
@@ -39,34 +38,6 @@ from dpsr.report.plots import (
     this_release,
 )
 from dpsr.types import Census
-
-FILE = "budget.json"
-"""The page of a release folder that keeps a `Budget`, so that a card drawn again says the same."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """One data set's budget after this release: `budget` in all, `spent` by every release together, `left`."""
-
-    dataset: str
-    budget: float
-    spent: float
-    left: float
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False, allow_nan=False) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str) -> Budget:
-        try:
-            record = json.loads(text)
-            return cls(str(record["dataset"]), *(float(record[name]) for name in ("budget", "spent", "left")))
-        except (ValueError, KeyError, TypeError) as error:
-            raise ReleaseError(
-                f"{FILE} must hold a data set's name, its budget, what is spent and what is left, and this one does "
-                f"not ({type(error).__name__}). Take the folder as `dpsr release` wrote it."
-            ) from error
-
 
 _BOUGHT = {
     "total": ("Total", "one noisy sum of all ratings: their mean"),
@@ -157,8 +128,17 @@ LIMITS = (
 )
 
 
-def card(contents: Contents, *, forecasts: Sequence[Expectation], budget: Budget | None = None) -> str:
-    """The page. `forecasts` are empty where none fits the method; `budget` is what a ledger said, if one was used."""
+def card(
+    contents: Contents,
+    *,
+    forecasts: Sequence[Expectation],
+    budget: Budget | None = None,
+    signer: str | None = None,
+) -> str:
+    """The page. `forecasts` are empty where none fits the method; `budget` is what a ledger said, if one was used.
+
+    `signer` is the fingerprint of the key that signs the release, if one does.
+    """
     style, script = _source("card.css"), _source("card.js")
     chosen = sample_users(contents.table.census)
     seen = glance(contents, list(chosen))
@@ -173,6 +153,7 @@ def card(contents: Contents, *, forecasts: Sequence[Expectation], budget: Budget
             **_data(contents, seen),
             **_accuracy(contents, forecasts),
             budget=budget and _budget(budget),
+            signer=signer,
             costs=costs(contents.certificate, contents.method),
             samples=samples(contents, chosen, seen.rated),
             limits=LIMITS,

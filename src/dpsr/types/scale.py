@@ -21,7 +21,7 @@ from dpsr.errors import ScaleError
 MAX_LEVELS = 1001
 """Finer grids cost memory and add nothing: the noise of any useful epsilon is far coarser."""
 
-_LARGEST, _FINEST = Fraction(10) ** 30, Fraction(1, 10**9)
+LARGEST, _FINEST = 1e30, Fraction(1, 10**9)
 """Ratings are at most so large, steps at least one over that, and at least so fine a part of the largest rating:
 squares of ratings are numbers then, and levels do not fall together."""
 
@@ -35,10 +35,10 @@ def _exact(number: float | str) -> Fraction:
     """The decimal a person wrote: 0.1 means one tenth, not the nearest binary fraction."""
     try:
         value = float(number)
-        if not isfinite(value):
+        if isinstance(number, bool) or not isfinite(value):
             raise ValueError
         return Fraction(str(number) if isinstance(number, str) else repr(value))
-    except ValueError as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise ScaleError(f"a scale needs finite numbers, found {number!r}. {_ADVICE}") from error
 
 
@@ -77,9 +77,9 @@ class Scale:
                 "Declare a coarser step and let values be put on it (snap=True, or --snap)."
             )
         largest = max(abs(low), abs(high))
-        if largest > _LARGEST or step < max(1 / _LARGEST, _FINEST * largest):
+        if largest > LARGEST or step < max(1 / Fraction(LARGEST), _FINEST * largest):
             raise ScaleError(
-                f"ratings are at most {float(_LARGEST):g} and a step is at least a billionth of the largest, found {self}. "
+                f"ratings are at most {LARGEST:g} and a step is at least a billionth of the largest, found {self}. "
                 "Write ratings in other units, or count them from another zero."
             )
         object.__setattr__(self, "low", float(low))

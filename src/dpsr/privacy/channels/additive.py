@@ -33,7 +33,7 @@ _SHAVE = 1e-9
 
 def check_alpha(alpha: float) -> float:
     """The paper's noise reduction factor."""
-    if not isinstance(alpha, int | float | np.number) or not 0 <= alpha <= 1:
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.number) or not 0 <= alpha <= 1:
         raise PrivacyError(f"alpha must lie between 0 and 1, as in the paper, found {alpha!r}. The paper uses 0.3.")
     return float(alpha)
 

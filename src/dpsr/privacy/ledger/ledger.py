@@ -15,7 +15,7 @@ import hashlib
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,8 @@ from dpsr.privacy.ledger.tables import events, lock, metadata, read_snapshot, se
 
 if TYPE_CHECKING:
     from dpsr.certify.certificate import Certificate
+
+from dpsr.certify.certificate import ChargeReference
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,12 @@ class Charge:
     epsilon: Fraction
     delta: Fraction
     id: str
+    digest: str = ""
+
+    @property
+    def reference(self) -> ChargeReference:
+        """What a certificate names."""
+        return ChargeReference(self.id, self.digest)
 
     @property
     def spendable(self) -> float:
@@ -144,10 +152,18 @@ class Ledger:
         with self._writing(charge.dataset) as log:
             self._budget(log).check(price, price_delta)
             facts = {"method": method, "note": note, "charge": charge.id}
-            log.append("charge", who=current_user(who), epsilon=price, delta=price_delta, **facts)
-        return charge
+            event = log.append("charge", who=current_user(who), epsilon=price, delta=price_delta, **facts)
+        return replace(charge, digest=event.digest)
 
-    def record(self, charge: Charge, certificate: Certificate, *, who: str | None = None, note: str = "") -> str:
+    def record(
+        self,
+        charge: Charge,
+        certificate: Certificate,
+        *,
+        manifest: str | None = None,
+        who: str | None = None,
+        note: str = "",
+    ) -> str:
         """Write down the certificate a charge paid for, and return its SHA-256: that of the certificate.json file."""
         digest = hashlib.sha256(certificate.to_json().encode()).hexdigest()
         with self._writing(charge.dataset) as log:
@@ -157,6 +173,8 @@ class Ledger:
                 raise LedgerError(f"the charge {charge.id} {what}. Charge first; each charge pays for one release.")
             paid = kinds["charge"]
             Charge(paid.dataset, paid.epsilon, paid.delta, charge.id).check(certificate)
+            if manifest is not None and certificate.charge != charge.reference:
+                raise LedgerError("the certificate names another charge.")
             log.append(
                 "release",
                 who=current_user(who),
@@ -166,6 +184,7 @@ class Ledger:
                 note=note,
                 charge=charge.id,
                 certificate=digest,
+                manifest=manifest,
             )
         return digest
 

@@ -35,6 +35,7 @@ class Event:
     note: str
     charge: str | None
     certificate: str | None
+    manifest: str | None = None
     digest: str = ""
 
     def row(self) -> dict[str, Any]:
@@ -78,7 +79,7 @@ class Log:
             who=who,
             epsilon=epsilon,
             delta=delta,
-            **{"method": "", "note": "", "charge": None, "certificate": None, **facts},
+            **{"method": "", "note": "", "charge": None, "certificate": None, "manifest": None, **facts},
         )
         event = replace(event, digest=event.digest_after(history[-1].digest if history else ""))
         self.connection.execute(insert(events).values(event.row()))

@@ -49,6 +49,7 @@ events = Table(
     Column("charge", String(32)),
     Column("certificate", String(64)),
     Column("digest", String(64), nullable=False),
+    Column("manifest", String(64)),
     CheckConstraint("(kind = 'budget') = (number = 1)", name="dpsr_budget_comes_first"),
     UniqueConstraint("charge", "kind", name="dpsr_one_release_per_charge"),
     sqlite_with_rowid=False,

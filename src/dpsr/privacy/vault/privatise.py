@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.certify import Certificate
+from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
 from dpsr.certify.parts import ChannelPart, DeclaredPart, Part, Price, PublishedPart, Table
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import BITS, Channel
@@ -32,11 +33,17 @@ SEEDED = "the noise came from a seed, and whoever has the seed can subtract it"
 
 
 def privatise(
-    ratings: RawRatings, mechanism: Channel | AsPublished, *, noise: NoiseSource, delta: float | None = None
+    ratings: RawRatings,
+    mechanism: Channel | AsPublished,
+    *,
+    noise: NoiseSource,
+    delta: float | None = None,
+    charge: ChargeReference | None = None,
 ) -> PrivateRatings:
     """Pass every rating once through `mechanism`; the result carries its certificate.
 
-    `delta` is the failure probability asked for, if the mechanism needs one (Gaussian).
+    `delta` is the failure probability asked for, if the mechanism needs one (Gaussian); `charge` the entry of a ledger
+    that paid.
     """
     if ratings.scale.values.tolist() != mechanism.scale.values.tolist():
         raise PrivacyError(
@@ -51,7 +58,7 @@ def privatise(
         channel, part, reasons = mechanism, *_channel_receipt(mechanism, asked_delta)
     reasons = reasons if noise.private else (*reasons, SEEDED)
     values = channel.outputs[channel.sample(ratings.levels, noise)]
-    drawn = _Drawn(noise.kind, noise.identity)
+    drawn = _Drawn(noise.kind, noise.identity, charge)
     certificate = _certificate(nominal, asked_delta, part, reasons, ratings, drawn)
     return PrivateRatings(ratings.mask, values, ratings.scale, certificate)
 
@@ -60,7 +67,7 @@ def public_facts(census: Census, scale: Scale) -> dict[str, Any]:
     """What the promise does not protect, with the numbers a reader needs to judge it."""
     counts = census.user_counts
     return {
-        "facts": "user ids, item ids, who rated what, how many ratings each has, timestamps, the scale",
+        "facts": PUBLIC_FACTS["value"],
         "scale": str(scale),
         "levels": scale.n_levels,
         "n_users": census.n_users,
@@ -120,16 +127,18 @@ def _certificate(
         private=not reasons,
         id=drawn.identity,
         reasons=reasons,
+        charge=drawn.charge,
         software=f"dpsr {version('dpsr')}",
     )
 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Where the noise came from, and its name."""
+    """Where the noise came from, its name, and the entry of a ledger that paid for it."""
 
     kind: str
     identity: str
+    charge: ChargeReference | None = None
 
 
 def declared_private(ratings: RawRatings) -> PrivateRatings:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsr.errors import ParameterError
+from dpsr.quoting import printable
 from dpsr.release.lists.ranking import Recommendations
 from dpsr.release.release import Release
 from dpsr.types import Mask
@@ -69,7 +70,7 @@ def require_user(mask: Mask, user: str | int) -> None:
     """Refuse a user the release does not know, with the nearest ids or the range of them."""
     if mask.user_codes([user])[0] >= 0:
         return
-    spelt = _printable(str(user))
+    spelt = printable(str(user), _SHOWN)
     raise ParameterError(
         f"the user '{spelt}' is not in this release. {_hint(str(user), mask.user_ids)} For somebody new, give their "
         "own ratings with --rated ITEM=RATING (in Python: fold_in)."
@@ -82,8 +83,8 @@ def _hint(wanted: str, vocabulary: pa.Array) -> str:
         return f"Its {len(vocabulary):,} users have whole numbers from {ends['min']} to {ends['max']} as ids."
     close = get_close_matches(wanted, _plausible(wanted, vocabulary), n=3, cutoff=0.6)
     if close:
-        return f"Did you mean {' or '.join(repr(_printable(one)) for one in close)}?"
-    first = ", ".join(repr(_printable(one)) for one in vocabulary[:3].to_pylist())
+        return f"Did you mean {' or '.join(repr(printable(one, _SHOWN)) for one in close)}?"
+    first = ", ".join(repr(printable(one, _SHOWN)) for one in vocabulary[:3].to_pylist())
     return f"Its {len(vocabulary):,} users are called {first} and so on."
 
 
@@ -91,9 +92,3 @@ def _plausible(wanted: str, vocabulary: pa.Array) -> list[str]:
     if len(vocabulary) > _LOOKED_AT:
         vocabulary = vocabulary.filter(pc.starts_with(vocabulary, wanted[:2], ignore_case=True))
     return list(vocabulary[:_LOOKED_AT].to_pylist())
-
-
-def _printable(text: str) -> str:
-    """Ids are data from strangers: what could steer a terminal is left out."""
-    cut = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-    return "".join(character for character in cut if character.isprintable())

@@ -1,0 +1,111 @@
+"""The form of `model.json`, strictly: method, public settings, scale, and the numbers that have no table.
+
+Every field is known and of the right type; every number is finite and of a size whose products are numbers, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpsr.arrays import Floats
+from dpsr.certify.certificate import UNITS
+from dpsr.certify.schema import MalformedError, check_format, first_violation, strict_json
+from dpsr.errors import ScaleError
+from dpsr.release.folder.layout import MODEL
+from dpsr.release.folder.parquet import LARGEST, MOST_WIDE
+from dpsr.types import Scale
+from dpsr.types.scale import LARGEST as LARGEST_RATING
+
+MODEL_FORMAT = "dpsr-model-2"
+METHODS = ("default", "paper", "paper, as published")
+
+_NUMBER = {"type": "number", "minimum": -LARGEST, "maximum": LARGEST}
+_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+_COUNT = {"type": "integer", "minimum": 0, "maximum": 1 << 53}
+_RATING = {"type": "number", "minimum": -LARGEST_RATING, "maximum": LARGEST_RATING}
+_VECTOR = {"type": "array", "minItems": 1, "maxItems": MOST_WIDE, "items": _NUMBER}
+_SETTINGS = {
+    "epsilon": {"type": "number", "minimum": 0, "maximum": 100},
+    "delta": {"anyOf": [{"type": "null"}, _SHARE]},
+    "unit": {"enum": list(UNITS)},
+    "alpha": _SHARE,
+    "beta": _SHARE,
+    "lam": _SHARE,
+    "n_neighbors": _COUNT,
+    "rank": _COUNT,
+    "n_iter": _COUNT,
+    "period": _COUNT,
+    "as_published": {"type": "boolean"},
+    "tune": {"type": "boolean"},
+}
+"""Of every method there is; each has some of them."""
+
+
+def _closed(required: bool, properties: dict[str, Any]) -> dict[str, Any]:
+    names = list(properties) if required else []
+    return {"type": "object", "required": names, "additionalProperties": False, "properties": properties}
+
+
+_FORMS = {
+    "value": _closed(
+        True,
+        {
+            "format": {"const": MODEL_FORMAT},
+            "unit": {"const": "value"},
+            "method": {"enum": list(METHODS)},
+            "settings": _closed(False, _SETTINGS),
+            "scale": _closed(True, {"low": _RATING, "high": _RATING, "step": _RATING, "snap": {"type": "boolean"}}),
+            "rank": {"type": "integer", "minimum": 1, "maximum": MOST_WIDE},
+            "overall": _NUMBER,
+            "residual_variance": {"type": "number", "minimum": 0, "maximum": LARGEST},
+            "user_mean": _VECTOR,
+            "user_covariance": {"type": "array", "minItems": 1, "maxItems": MOST_WIDE, "items": _VECTOR},
+        },
+    )
+}
+"""By unit of protection."""
+
+_ASYMMETRY = 1e-8
+"""Of a covariance, relative to its largest entry: what sums of doubles in two orders may differ by, and more."""
+
+
+def read_model(text: bytes, unit: str) -> dict[str, Any]:
+    """The record of a folder that protects `unit`."""
+    try:
+        record = strict_json(text)
+    except MalformedError as error:
+        raise MalformedError(f"{MODEL} cannot be read: {error}") from error
+    check_format(record, MODEL_FORMAT, MODEL)
+    if wrong := first_violation(record, _FORMS[unit], MODEL):
+        raise MalformedError(wrong)
+    return record
+
+
+def check_model(record: dict[str, Any], unit: str) -> None:
+    """Refuse to write what would not be read."""
+    if wrong := first_violation(record, _FORMS[unit], MODEL):
+        raise MalformedError(wrong)
+
+
+def scale_of(record: dict[str, Any]) -> Scale:
+    """The rating scale."""
+    try:
+        return Scale(**record["scale"])
+    except ScaleError as error:
+        raise MalformedError(f"{MODEL} has no scale: {str(error).removesuffix('.')}") from None
+
+
+def prior_of(record: dict[str, Any]) -> tuple[Floats, Floats]:
+    """Mean and covariance of the factors of somebody new: as wide as the factors are, and a covariance."""
+    rank, mean = record["rank"], np.array(record["user_mean"], dtype=np.float64)
+    if len(mean) != rank or {len(row) for row in record["user_covariance"]} | {len(record["user_covariance"])} != {
+        rank
+    }:
+        raise MalformedError(f"{MODEL}: what is expected of somebody new is not of rank {rank}")
+    covariance = np.array(record["user_covariance"], dtype=np.float64)
+    slack = _ASYMMETRY * float(np.abs(covariance).max())
+    if np.abs(covariance - covariance.T).max() > slack or np.linalg.eigvalsh(covariance).min() < -rank * slack:
+        raise MalformedError(f"{MODEL}: the covariance of somebody new is none")
+    return mean, covariance

@@ -1,0 +1,158 @@
+"""Tables by strangers: exactly the columns that are expected, exactly as many rows, sizes checked before unpacking.
+
+    id        int64, or text; text comes back as codes into its distinct values, so that repeats take no room
+    whole     int64
+    real      float64, every one a finite number
+    vector    a fixed number of float64, every one a finite number
+
+The footer is compared with what is expected, the pages with the footer (`pages`), and only then is anything unpacked.
+Missing values, text that is not UTF-8 and numbers whose squares would overflow are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpsr.arrays import AnyArray
+from dpsr.certify.schema import MalformedError
+from dpsr.quoting import printable, quoted
+from dpsr.release.folder.layout import memory_of_machine
+from dpsr.release.folder.pages import MAGIC, check_pages
+
+LARGEST = 1e75
+"""A number of a model lies within this: products of four of them are still numbers."""
+
+MOST_ROWS = (1 << 31) - 1
+MOST_WIDE = 1_024
+"""Numbers in a vector."""
+
+_FOOTER = 1 << 26
+_ROW_BYTES = 48
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+_WRITTEN_AS: dict[str, Any] = {
+    "compression": "snappy",
+    "data_page_version": "1.0",
+    "version": "2.6",
+    "write_page_index": False,
+    "write_page_checksum": False,
+}
+
+
+class Column(NamedTuple):
+    """A column that a table has, or may have; `width` of a vector, None if the table decides."""
+
+    name: str
+    kind: str
+    optional: bool = False
+    width: int | None = None
+
+
+def writer(path: Any, schema: pa.Schema) -> pq.ParquetWriter:
+    """A writer of files that `read_table` reads, whatever a version of pyarrow does by default."""
+    return pq.ParquetWriter(path, schema, **_WRITTEN_AS)
+
+
+def read_table(data: bytes, columns: Sequence[Column], rows: int) -> Mapping[str, Any]:
+    """The columns of a table of `rows` rows: ids as Arrow arrays, everything else as numpy arrays."""
+    ids = [column.name for column in columns if column.kind == "id"]
+    file = _opened(data, ids)
+    metadata, schema = file.metadata, file.schema_arrow
+    if metadata.num_rows != rows:
+        raise MalformedError(f"it has {metadata.num_rows:,} rows, and {rows:,} are stated")
+    found = _matched(schema, columns)
+    if set(metadata.metadata or {}) - {b"ARROW:schema"}:
+        raise MalformedError("its footer holds notes nobody knows")
+    check_pages(data, metadata)
+    _check_values(metadata, [_width(schema, column) for column in found], rows, len(data))
+    table = _unpacked(file)
+    return {column.name: _values(table[column.name], column) for column in found}
+
+
+def _opened(data: bytes, ids: Sequence[str]) -> pq.ParquetFile:
+    footer = int.from_bytes(data[-8:-4], "little")
+    if len(data) < 12 or data[:4] != MAGIC or data[-4:] != MAGIC or not 0 < footer <= min(len(data) - 12, _FOOTER):
+        raise MalformedError("it is not a Parquet file")
+    try:
+        return pq.ParquetFile(
+            pa.BufferReader(data),
+            read_dictionary=list(ids),
+            thrift_string_size_limit=_FOOTER,
+            thrift_container_size_limit=1 << 20,
+        )
+    except Exception as error:  # a footer by a stranger may break its reader in any way; every way is this finding
+        raise MalformedError(f"its footer cannot be read ({type(error).__name__})") from None
+
+
+def _matched(schema: pa.Schema, columns: Sequence[Column]) -> list[Column]:
+    """The columns that are there: all but optional ones, in this order, of the right types, and no other."""
+    names = schema.names
+    found = [column for column in columns if column.name in names or not column.optional]
+    if names != [column.name for column in found]:
+        wanted = ", ".join(f"[{column.name}]" if column.optional else column.name for column in columns)
+        raise MalformedError(f"its columns are {_listed(names)}, and must be {wanted}")
+    for column, field in zip(found, schema, strict=True):
+        if not _fits(column, field.type):
+            raise MalformedError(f"its column {column.name} has the type {printable(str(field.type), 60)}")
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(quoted(name) for name in names[:12]) + (" and more" if len(names) > 12 else "")
+
+
+def _fits(column: Column, kind: pa.DataType) -> bool:
+    if column.kind == "id":
+        return kind in (pa.int64(), _TEXT)
+    if column.kind != "vector":
+        return kind == (pa.int64() if column.kind == "whole" else pa.float64())
+    if not pa.types.is_fixed_size_list(kind) or kind.value_type != pa.float64():
+        return False
+    return 1 <= kind.list_size <= MOST_WIDE if column.width is None else kind.list_size == column.width
+
+
+def _width(schema: pa.Schema, column: Column) -> int:
+    return schema.field(column.name).type.list_size if column.kind == "vector" else 1
+
+
+def _check_values(metadata: pq.FileMetaData, widths: Sequence[int], rows: int, size: int) -> None:
+    """One number a row, or as many as a vector has; and room for all of them."""
+    for place, width in enumerate(widths):
+        groups = (metadata.row_group(group) for group in range(metadata.num_row_groups))
+        if sum(group.column(place).num_values for group in groups) != rows * width:
+            raise MalformedError("a column has more or fewer values than rows")
+    need, there = size + rows * (_ROW_BYTES + 16 * sum(widths)), memory_of_machine()
+    if need > there:
+        raise MalformedError(f"it takes about {need >> 20:,} MB of memory, and this machine has {there >> 20:,} MB")
+
+
+def _unpacked(file: pq.ParquetFile) -> pa.Table:
+    try:
+        table = file.read()
+        table.validate(full=True)
+    except Exception as error:  # as above: pages by a stranger
+        raise MalformedError(f"its pages cannot be read ({type(error).__name__})") from None
+    return table
+
+
+def _values(chunks: pa.ChunkedArray, column: Column) -> Any:
+    if column.kind == "id":
+        return _one_array(chunks)
+    array = _one_array(chunks)
+    numbers = array.flatten() if column.kind == "vector" else array
+    if array.null_count or numbers.null_count:
+        raise MalformedError(f"its column {column.name} has missing values")
+    values: AnyArray = numbers.to_numpy(zero_copy_only=False).copy()
+    if column.kind != "whole" and not bool((np.abs(values) <= LARGEST).all()):
+        raise MalformedError(f"its column {column.name} holds something that is not a number of at most {LARGEST:g}")
+    return values.reshape(len(array), -1) if column.kind == "vector" else values
+
+
+def _one_array(chunks: pa.ChunkedArray) -> pa.Array:
+    unified = chunks.unify_dictionaries() if pa.types.is_dictionary(chunks.type) else chunks
+    combined = unified.combine_chunks()
+    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined

@@ -1,0 +1,62 @@
+"""Signing a finished folder: an officer looks, then vouches.
+
+The folder is examined first, so that nobody signs what does not hold. Signatures are added to those that are there; the
+file of signatures is replaced in one step, and two people who sign at once wait for each other.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from dpsr.certify.manifest import SIGNATURES
+from dpsr.certify.signature import Signature, signatures_to_bytes
+from dpsr.errors import SignatureError
+from dpsr.quoting import file_name
+from dpsr.release.folder.atomic import sync, waiting_lock
+from dpsr.release.folder.examination import Examination, examined
+from dpsr.release.keys import SigningKey
+
+_DRAFT = f".{SIGNATURES}.partial"
+
+
+def sign_release(folder: Path, key: SigningKey) -> Signature:
+    """Sign a private release that holds; a second signature by the same key changes nothing."""
+    (folder / _DRAFT).unlink(missing_ok=True)  # left by somebody who was interrupted
+    found = _private(folder)
+    assert found.manifest_sha256 is not None
+    signature = key.sign(found.manifest_sha256)
+    try:
+        with waiting_lock(folder):
+            _add(folder, signature)
+    except OSError as error:
+        raise SignatureError(
+            f"the signature could not be written to {file_name(folder)}: {error.strerror}. Nothing was signed. Sign a "
+            "copy that you may write to."
+        ) from error
+    return signature
+
+
+def _private(folder: Path) -> Examination:
+    found = examined(folder)
+    if found.certificate is None or not found.certificate.private:
+        raise SignatureError(
+            f"{file_name(folder)} is NOT PRIVATE, and a signature would say that somebody stands for it. "
+            "Nothing was signed."
+        )
+    return found
+
+
+def _add(folder: Path, signature: Signature) -> None:
+    """Read again under the lock, add, force to disk, rename."""
+    there = examined(folder).signatures
+    if signature.key in {one.key for one in there}:
+        return
+    draft = folder / _DRAFT
+    try:
+        draft.write_bytes(signatures_to_bytes([*there, signature]))
+        sync(draft)
+        os.replace(draft, folder / SIGNATURES)
+        sync(folder)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,172 @@
+"""A certificate belongs to one charge and a charge to one folder: no other folder passes for the one that was paid."""
+
+import json
+import shutil
+
+import pyarrow.parquet as pq
+import pytest
+from folders import change_column, charged, copied, rewrite
+
+from dpsr import DPSR
+from dpsr.certify.manifest import sha256_of, write_manifest
+from dpsr.data import realistic
+from dpsr.pipeline.publish import Account, publish
+from dpsr.pipeline.verification import verify_release
+from dpsr.privacy.ledger.ledger import Ledger
+
+
+@pytest.fixture(scope="module")
+def ratings():
+    return realistic(3, n_users=40, n_items=30, n_ratings=500)
+
+
+@pytest.fixture(scope="module")
+def book(ratings, tmp_path_factory):
+    """A ledger and the folder `r` that was charged to it."""
+    root = tmp_path_factory.mktemp("book")
+    charged(root, ratings)
+    return root
+
+
+@pytest.fixture
+def folder(book, tmp_path):
+    return copied(book / "r", tmp_path / "r")
+
+
+def asked(folder, book, **options):
+    return verify_release(folder, ledger=str(book / "ledger.db"), **options)
+
+
+def test_what_was_charged_is_recorded_with_the_digest_of_its_manifest_and_verifies(book):
+    found = asked(book / "r", book)
+    assert found.private, found.fails
+    certificate = json.loads((book / "r" / "certificate.json").read_text())
+    _, charge, release = Ledger.open(str(book / "ledger.db")).history()
+    assert certificate["charge"] == {"id": charge.charge, "digest": charge.digest}
+    assert release.manifest == found.manifest_sha256 == sha256_of((book / "r" / "manifest.json").read_bytes())
+    assert release.certificate == found.certificate_sha256
+
+
+def test_once_the_ledger_has_answered_nobody_is_told_to_compare_with_the_ledger(book):
+    assert "--ledger" in verify_release(book / "r").limit
+    limit = asked(book / "r", book).limit
+    assert "--ledger" not in limit
+    assert "the ledger recorded when it was released" in limit
+
+
+def test_three_uncharged_releases_do_not_pass_on_the_record_of_one_that_was_charged(book, ratings, tmp_path):
+    """The same ratings and epsilon, fresh noise, nothing charged; then also under the certificate that was charged."""
+    paid = (book / "r" / "certificate.json").read_bytes()
+    for number in range(3):
+        fresh = DPSR(1.0).fit(ratings).save(tmp_path / str(number))
+        assert verify_release(fresh).private, "by itself it is a private release"
+        assert any("names no charge" in words for words in asked(fresh, book).fails)
+        (fresh / "certificate.json").write_bytes(paid)
+        shutil.copy(book / "r" / "budget.json", fresh)
+        (fresh / "card.html").unlink()
+        write_manifest(fresh)
+        assert asked(fresh, book).fails == (
+            "the ledger recorded another manifest for that charge: the certificate is the one, the folder is not",
+        )
+
+
+def test_raw_ratings_under_a_certificate_that_was_charged_are_found(book, folder, ratings):
+    raw = ratings.to_arrow()["rating"].to_pylist()
+    by_itself = change_column(folder, "ratings.parquet", "rating", lambda _: raw)
+    assert by_itself.intact, "nothing in the folder can tell"
+    (folder / "card.html").unlink()
+    write_manifest(folder)
+    assert any("another manifest" in words for words in asked(folder, book).fails)
+
+
+def test_a_certificate_with_another_charge_in_its_place_is_found(book, folder):
+    for change, words in (
+        (lambda r: r["charge"].update(id="0" * 32), "does not hold the charge"),
+        (lambda r: r["charge"].update(digest="0" * 64), "does not hold the charge"),
+        (lambda r: r.update(charge=None), "names no charge"),
+        (lambda r: r.update(id="0" * 32), "another certificate"),
+    ):
+        before = (folder / "certificate.json").read_bytes()
+        rewrite(folder, "certificate.json", change)
+        assert any(words in found for found in asked(folder, book).fails)
+        (folder / "certificate.json").write_bytes(before)
+
+
+def test_a_charge_without_a_record_does_not_vouch_for_a_folder(book, ratings, tmp_path):
+    """Somebody charged and died before the record; the noise may have been seen, the folder was never finished."""
+    ledger = Ledger.open(str(book / "ledger.db"))
+    charge = ledger.charge("films", "1", method="default")
+    model = DPSR(1.0)
+    from dpsr.engine.raw import RawTable
+    from dpsr.release import write_release
+
+    contents = model.fit_table(RawTable.of(ratings), charge=charge.reference)
+    folder = write_release(contents, tmp_path / "r")
+    assert any("recorded no release" in words for words in asked(folder, book).fails)
+
+
+def test_another_ledger_and_another_data_set_know_nothing_of_it(book, ratings, tmp_path):
+    charged(tmp_path, ratings)
+    assert any("does not hold the charge" in words for words in asked(book / "r", tmp_path).fails)
+    Ledger.create(str(tmp_path / "ledger.db"), "books", "1")
+    assert asked(tmp_path / "r", tmp_path, dataset="films").private
+    assert any("does not hold" in words for words in asked(tmp_path / "r", tmp_path, dataset="books").fails)
+
+
+def test_a_folder_without_a_certificate_is_said_to_have_none(book, folder):
+    (folder / "certificate.json").unlink()
+    assert any("could name a charge" in words for words in asked(folder, book).fails)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [DPSR(1.0), DPSR.paper(1.0), DPSR.paper(1.0, tune=True), DPSR.paper(1.0, n_iter=13, period=5)],
+    ids=repr,
+)
+def test_every_method_that_a_ledger_takes_carries_its_charge(ratings, tmp_path, estimator):
+    folder = charged(tmp_path, ratings, estimator=estimator)
+    assert asked(folder, tmp_path).private
+
+
+@pytest.mark.parametrize("estimator", [DPSR.paper(1.0, as_published=True), DPSR(1.0, random_state=0)], ids=repr)
+def test_what_no_ledger_takes_is_still_made_without_one(ratings, tmp_path, estimator):
+    done = publish(ratings, estimator, tmp_path / "r")
+    assert verify_release(done.folder).intact
+    assert done.certificate.charge is None
+    assert done.manifest_sha256 == sha256_of((done.folder / "manifest.json").read_bytes())
+
+
+def test_the_charge_is_in_the_certificate_before_the_folder_is_recorded(ratings, tmp_path):
+    """What is recorded is what is renamed: nothing is written into the folder afterwards."""
+    Ledger.create(str(tmp_path / "ledger.db"), "films", "1")
+    account = Account.open(str(tmp_path / "ledger.db"), None, 1.0)
+    seen = []
+
+    def look():
+        draft = next(tmp_path.glob(".r.*.partial")) / "r"
+        seen.append({file.name: file.read_bytes() for file in draft.iterdir()})
+        assert account.ledger.history()[-1].manifest == sha256_of(seen[0]["manifest.json"])
+
+    done = publish(ratings, DPSR(1.0), tmp_path / "r", account=account, last_call=look)
+    assert {file.name: file.read_bytes() for file in done.folder.iterdir()} == seen[0]
+    assert pq.read_table(done.folder / "ratings.parquet").num_rows == 500
+
+
+# -- the card, which is in the folder and for people
+
+
+def test_a_card_that_says_something_else_than_the_tables_is_found(book, folder):
+    page = (folder / "card.html").read_text("utf-8")
+    (folder / "card.html").write_text(page.replace("PRIVATE", "VERY PRIVATE", 1), "utf-8")
+    write_manifest(folder)
+    assert any("card.html is not the page" in words for words in verify_release(folder).fails)
+
+
+def test_a_card_by_another_version_is_noted_and_not_blessed(book, folder):
+    page = (folder / "card.html").read_text("utf-8")
+    (folder / "card.html").write_text(page.replace("PRIVATE", "VERY PRIVATE", 1), "utf-8")
+    rewrite(folder, "certificate.json", lambda record: record.update(software="dpsr 0.0.9"))
+    found = verify_release(folder)
+    assert found.intact
+    assert any("card.html was not checked" in words for words in found.notes)
+    assert not any("card.html" in words for words in found.holds)
