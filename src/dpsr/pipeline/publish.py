@@ -13,6 +13,7 @@ goes wrong after step 2 wastes the charge and leaks nothing.
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,6 +23,7 @@ from pathlib import Path
 
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import as_written, check_epsilon, written_up
+from dpsr.certify.manifest import MANIFEST
 from dpsr.engine.raw import RawTable
 from dpsr.errors import DpsrError, LedgerError, PrivacyError, ReleaseError
 from dpsr.pipeline.cards import pages_of
@@ -163,10 +165,12 @@ def _charged(
     """Charge, fit, write, record."""
     announce("Charging the ledger")
     charge = account.charge("paper" if isinstance(estimator, PaperDPSR) else "default")
-    contents = _made(estimator.unfitted().set_params(epsilon=charge.spendable), ratings, journal)
+    paid = estimator.unfitted().set_params(epsilon=charge.spendable)
+    table = ratings if isinstance(ratings, RawTable) else RawTable.of(ratings)
+    contents = paid.fit_table(table, journal, charge=charge.reference)
     charge.check(contents.certificate)
     _write(contents, account.budget, draft)
-    account.ledger.record(charge, contents.certificate)
+    account.ledger.record(charge, contents.certificate, manifest=_sha256(draft / MANIFEST))
     return contents.certificate
 
 
@@ -175,6 +179,11 @@ def _made(estimator: DPSR | PaperDPSR, ratings: RawRatings | RawTable, journal: 
     if isinstance(ratings, RawTable):
         return estimator.fit_table(ratings, journal)
     return estimator.fit(ratings).release.contents
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _for_the_card(budget: Budget | None) -> CardBudget | None:
