@@ -18,6 +18,7 @@ from urllib.parse import quote
 from dpsr.errors import ParameterError
 
 if TYPE_CHECKING:
+    from psycopg import Connection as PostgresConnection
     from sqlalchemy import URL, Engine
 
 Mode = Literal["ro", "rw", "rwc"]
@@ -27,6 +28,8 @@ PATIENCE = 30
 """Seconds to wait for another writer."""
 
 _ADVICE = "Write sqlite:///file.db, or postgresql://user@host/database; in a password, write @ as %40 and / as %2F."
+_NO_DRIVER = "PostgreSQL is reached through psycopg, which is not installed. Run: pip install 'dpsr[postgres]'."
+_ARGUMENTS = {"connect_timeout": 10, "application_name": "dpsr"}
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 
@@ -38,17 +41,18 @@ def is_address(text: str) -> bool:
 
 @dataclass(frozen=True, repr=False)
 class Database:
-    """A SQLite file or a PostgreSQL database."""
+    """A SQLite file or a PostgreSQL database. A file's path is understood without SQLAlchemy, which is slow to load."""
 
-    _url: URL
+    _file: Path | None
+    _url: URL | None
 
     @classmethod
     def parse(cls, text: str) -> Database:
         """Read an address; a plain path is a SQLite file."""
-        from sqlalchemy import URL, make_url
-
         if not is_address(text):
-            return cls(URL.create("sqlite", database=text))
+            return cls(Path(text), None)
+        from sqlalchemy import make_url
+
         try:
             url = make_url(text)
         except Exception:
@@ -56,21 +60,34 @@ class Database:
         kind = url.drivername.split("+")[0].lower()
         if kind not in _DRIVERS or "@" in f"{url.host}{url.database}":
             raise ParameterError(f"a database address is SQLite's or PostgreSQL's, this one is neither. {_ADVICE}")
-        if kind == "sqlite" and (url.host or url.database in (None, "", ":memory:")):
+        if kind != "sqlite":
+            return cls(None, url.set(drivername=_DRIVERS[kind]))
+        if url.host or url.database in (None, "", ":memory:"):
             raise ParameterError(f"a SQLite address names a file after three slashes. {_ADVICE}")
-        return cls(url.set(drivername=_DRIVERS[kind]))
+        return cls(Path(url.database or ""), None)
 
     @property
     def is_file(self) -> bool:
-        return self._url.drivername == "sqlite"
+        return self._file is not None
 
     @property
     def path(self) -> Path:
         """The file of a SQLite database."""
-        return Path(self._url.database or "")
+        return self._file or Path()
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What its driver raises; nothing, where there is no driver."""
+        if self._url is None:
+            return (sqlite3.Error,)
+        try:
+            import psycopg
+        except ModuleNotFoundError:
+            return ()
+        return (psycopg.Error,)
 
     def __str__(self) -> str:
-        if self.is_file:
+        if self._url is None:
             return self.path.name
         user = f"{self._url.username}@" if self._url.username else ""
         host = self._url.host or self._url.query.get("host") or "localhost"
@@ -83,15 +100,23 @@ class Database:
         """Connections that are opened when needed and closed at once, so that processes may fork."""
         from sqlalchemy import NullPool, create_engine
 
-        if self.is_file:
+        if self._url is None:
             return create_engine("sqlite://", creator=lambda: self._open_file(mode), poolclass=NullPool)
         try:
-            arguments = {"connect_timeout": 10, "application_name": "dpsr"}
-            return create_engine(self._url, connect_args=arguments, poolclass=NullPool)
+            return create_engine(self._url, connect_args=_ARGUMENTS, poolclass=NullPool)
         except ModuleNotFoundError:
-            raise ParameterError(
-                "PostgreSQL is reached through psycopg, which is not installed. Run: pip install 'dpsr[postgres]'."
-            ) from None
+            raise ParameterError(_NO_DRIVER) from None
+
+    def connect(self, mode: Mode) -> sqlite3.Connection | PostgresConnection:
+        """One connection of the driver itself, in autocommit: transactions are begun by name."""
+        if self._url is None:
+            return self._open_file(mode)
+        try:
+            import psycopg
+        except ModuleNotFoundError:
+            raise ParameterError(_NO_DRIVER) from None
+        _, arguments = self._url.get_dialect()().create_connect_args(self._url)
+        return psycopg.connect(**{**arguments, **_ARGUMENTS, "client_encoding": "utf8", "autocommit": True})
 
     def _open_file(self, mode: Mode) -> sqlite3.Connection:
         """In autocommit: transactions are begun by name, as `BEGIN IMMEDIATE` must be."""
@@ -106,6 +131,8 @@ class Database:
         return "".join(c if c.isprintable() else " " for c in said)[:200].strip().rstrip(".")
 
     def _secrets(self) -> list[str]:
+        if self._url is None:
+            return []
         hidden = [str(self._url.password or "")]
         hidden += [str(value) for key, value in self._url.query.items() if "pass" in key.lower()]
         return [spelling for secret in hidden if secret for spelling in (secret, quote(secret, safe=""))]

@@ -35,9 +35,10 @@ def release_until_killed(address, folder, name, price, ready):
     for number in range(1_000):
         with atomic_folder(Path(folder) / f"{name}-{number}") as draft:
             charge = ledger.charge("films", price, method="kill")
-            paid = certificate(charge.spendable, name=f"{name}-{number}")
+            paid = certificate(charge.spendable, name=f"{name}-{number}", charge=charge.reference)
             write_folder(draft, paid)
-            ledger.record(charge, paid)
+            manifest = hashlib.sha256((draft / "manifest.json").read_bytes()).hexdigest()
+            ledger.record(charge, paid, manifest=manifest)
 
 
 def write_folder(draft, paid):

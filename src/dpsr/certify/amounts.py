@@ -7,10 +7,11 @@ is rounded: prices and what is spent up, what is left down. Here too is which ep
 
 from __future__ import annotations
 
+import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from math import inf, isfinite, nextafter
-from numbers import Real
+from numbers import Rational, Real
 from typing import TypeAlias
 
 from dpsr.errors import PrivacyError
@@ -23,9 +24,15 @@ MIN_EPSILON = 1e-6
 
 Amount: TypeAlias = float | str | Decimal | Fraction
 
+LONGEST = 1300
+"""Characters of an amount written as a fraction: enough for every float, and for decimals of 400 digits."""
+
 _DIGITS = 6
 _MOST_DIGITS = 400
 """No float has more decimal places before its first digit; more would only cost time."""
+_LARGEST_PLACE = 100
+_MOST_BITS = 4300
+"""More would be longer than `LONGEST` characters, and Python refuses to write very many digits at all."""
 
 
 def check_epsilon(epsilon: object) -> float:
@@ -62,8 +69,11 @@ def exact(amount: Amount, what: str) -> Fraction:
         value = _fraction(amount)
     except (ValueError, InvalidOperation, TypeError, OverflowError):
         value = Fraction(-1)
-    if value < 0:
-        raise PrivacyError(f"{what} is a finite number and not negative, found {amount!r}. Write it like 0.5.")
+    if not 0 <= value <= 10**_LARGEST_PLACE or not _can_be_kept(value):
+        raise PrivacyError(
+            f"{what} is a finite number, not negative, at most 1e{_LARGEST_PLACE} and of at most {_MOST_DIGITS} "
+            f"digits, found {_shown(amount)}. Write it like 0.5."
+        )
     return value
 
 
@@ -74,6 +84,8 @@ def as_written(number: float) -> Fraction:
 
 def float_below(amount: Fraction) -> float:
     """The largest float that is not above `amount`: what a mechanism may spend of it."""
+    if amount > Fraction(sys.float_info.max):
+        return sys.float_info.max
     nearest = float(amount)
     return nearest if Fraction(nearest) <= amount else nextafter(nearest, -inf)
 
@@ -88,19 +100,43 @@ def written_down(amount: Fraction) -> str:
     return _written(amount, ROUND_FLOOR)
 
 
-def _fraction(amount: Amount) -> Fraction:
-    if isinstance(amount, Fraction):
-        return amount
+def _fraction(amount: object) -> Fraction:
+    """Exactly what was given: integers and fractions, decimals as written, floats as the binary fractions they are."""
+    if isinstance(amount, bool):
+        raise TypeError(amount)
+    if isinstance(amount, Rational):
+        return Fraction(int(amount.numerator), int(amount.denominator))
     if isinstance(amount, str | Decimal):
         decimal = Decimal(amount)
-        if not decimal.is_finite() or abs(decimal.adjusted()) > _MOST_DIGITS:
+        if not decimal.is_finite() or max(abs(decimal.adjusted()), len(decimal.as_tuple().digits)) > _MOST_DIGITS:
             raise ValueError(amount)
         return Fraction(decimal)
-    if not isfinite(amount):
+    if not isinstance(amount, Real) or not isfinite(amount):
         raise ValueError(amount)
     return Fraction(float(amount))
 
 
+def _can_be_kept(amount: Fraction) -> bool:
+    """Whether it can be written as a fraction of `LONGEST` characters; the first test is for numbers without end."""
+    bits = max(amount.numerator.bit_length(), amount.denominator.bit_length())
+    return bits <= _MOST_BITS and len(str(amount)) <= LONGEST
+
+
+def _shown(amount: object) -> str:
+    """Enough of it to recognise it."""
+    if isinstance(amount, int | Fraction) and not _can_be_kept(Fraction(amount)):
+        return "a number without end"
+    text = repr(amount)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
 def _written(amount: Fraction, rounding: str) -> str:
+    """Six digits, as `%g` writes them; not by way of a float, which has fewer near its smallest value, and an end."""
     context = Context(prec=_DIGITS, rounding=rounding)
-    return f"{float(context.divide(Decimal(amount.numerator), Decimal(amount.denominator))):g}"
+    value = context.divide(Decimal(amount.numerator), Decimal(amount.denominator)).normalize(context)
+    place = value.adjusted()
+    if not value or -5 < place < _DIGITS:
+        return f"{value:f}"
+    digits = "".join(str(digit) for digit in value.as_tuple().digits)
+    mantissa = f"{digits[0]}.{digits[1:]}" if len(digits) > 1 else digits
+    return f"{mantissa}e{place:+03d}"

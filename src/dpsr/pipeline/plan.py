@@ -19,6 +19,7 @@ import numpy as np
 
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_epsilon
+from dpsr.certify.certificate import ChargeReference
 from dpsr.engine.incidence import moments_at_ratings
 from dpsr.errors import ParameterError
 from dpsr.linalg.compiled import one_blas_thread
@@ -98,16 +99,16 @@ def _measure(ratings: RawRatings, epsilon: float, account: Account | None) -> tu
     if account is None:
         return measure_components(ratings, epsilon)
     charge = account.charge("plan")
-    answer = measure_components(ratings, charge.spendable)
-    account.ledger.record(charge, answer[2])
+    answer = measure_components(ratings, charge.spendable, charge=charge.reference)
+    charge.check(answer[2])
     return answer
 
 
 def measure_components(
-    ratings: RawRatings, epsilon: float, *, noise: NoiseSource | None = None
+    ratings: RawRatings, epsilon: float, *, noise: NoiseSource | None = None, charge: ChargeReference | None = None
 ) -> tuple[Components, float, Certificate]:
-    """Variance components and spread for a stated budget, with the receipt."""
-    vault = Vault(ratings, epsilon, noise=noise or NoiseSource.system())
+    """Variance components and spread for a stated budget, with the receipt; `charge` is what paid, in a ledger."""
+    vault = Vault(ratings, epsilon, noise=noise or NoiseSource.system(), charge=charge)
     weight = allocate(vault.census, vault.scale, epsilon).item_weight
     shares = Allocation(0.25 * epsilon, 0.75 * epsilon, 0.0, weight)
     y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)

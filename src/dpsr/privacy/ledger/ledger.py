@@ -2,136 +2,96 @@
 
     budget    epsilon and delta that may be spent in all, set once
     charge    paid before noise is drawn, in one transaction, and never refunded: a crash wastes budget, leaks nothing
-    release   the certificate a charge paid for: private, and no dearer than the charge
+    release   the certificate a charge paid for: private, no dearer than the charge, and naming it
 
 Releases of the same ratings add up (basic composition), so what is left is the budget less the sum of all charges,
-in exact fractions. Two processes cannot spend the same epsilon: writers of one data set queue (`BEGIN IMMEDIATE` in
-SQLite, an advisory lock in PostgreSQL), and the primary key refuses a second event of the same number in any case.
+in exact fractions. Two processes cannot spend the same epsilon: writers of one data set queue (`session`), and the
+primary key refuses a second entry of the same number in any case.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
+import unicodedata
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Engine, inspect, select
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-
-from dpsr.certify.amounts import Amount, exact, float_below, written_down
-from dpsr.database import Database, Mode
+from dpsr.certify.amounts import Amount, exact
+from dpsr.certify.certificate import UNITS
+from dpsr.database import Database
 from dpsr.errors import LedgerError, PrivacyError
-from dpsr.privacy.ledger.log import Event, Log
-from dpsr.privacy.ledger.messages import current_user, label, no_ledger, overspent
-from dpsr.privacy.ledger.tables import events, lock, metadata, read_snapshot, settle
+from dpsr.privacy.ledger.budget import Budget, Charge
+from dpsr.privacy.ledger.event import FORMAT, Event
+from dpsr.privacy.ledger.log import Log, log_of, names_in
+from dpsr.privacy.ledger.messages import current_user, no_budget, no_ledger, old_format, one_line
+from dpsr.privacy.ledger.names import check_new, find, label
+from dpsr.privacy.ledger.rules import History
+from dpsr.privacy.ledger.schema import create, format_of
+from dpsr.privacy.ledger.session import Session, reading, writing
 
 if TYPE_CHECKING:
     from dpsr.certify.certificate import Certificate
 
-from dpsr.certify.certificate import ChargeReference
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What a data set may cost in all, and what it has cost so far."""
-
-    dataset: str
-    epsilon: Fraction
-    delta: Fraction
-    spent_epsilon: Fraction
-    spent_delta: Fraction
-    charges: int
-    releases: int
-
-    @property
-    def left_epsilon(self) -> Fraction:
-        return self.epsilon - self.spent_epsilon
-
-    @property
-    def left_delta(self) -> Fraction:
-        return self.delta - self.spent_delta
-
-    def check(self, epsilon: Fraction, delta: Fraction = Fraction(0)) -> None:
-        """Refuse a charge that does not fit into what is left."""
-        if epsilon > self.left_epsilon or delta > self.left_delta:
-            raise PrivacyError(overspent(self, epsilon, delta))
-
-
-@dataclass(frozen=True)
-class Charge:
-    """A price paid in advance. `id` is chosen before the transaction, so that a lost answer can be looked up."""
-
-    dataset: str
-    epsilon: Fraction
-    delta: Fraction
-    id: str
-    digest: str = ""
-
-    @property
-    def reference(self) -> ChargeReference:
-        """What a certificate names."""
-        return ChargeReference(self.id, self.digest)
-
-    @property
-    def spendable(self) -> float:
-        """The largest epsilon, as a float, that this charge pays for."""
-        return float_below(self.epsilon)
-
-    def check(self, certificate: Certificate) -> None:
-        """Refuse a certificate that is not private or costs more than was paid."""
-        if not certificate.private:
-            raise PrivacyError(
-                f"no ledger takes a release that is NOT PRIVATE: {'; '.join(certificate.reasons)}. Release it without "
-                "a ledger, for experiments only."
-            )
-        if exact(certificate.epsilon, "epsilon") > self.epsilon or exact(certificate.delta, "delta") > self.delta:
-            raise PrivacyError(
-                f"the certificate costs epsilon = {certificate.epsilon!r}, delta = {certificate.delta!r}, and only "
-                f"{written_down(self.epsilon)} and {written_down(self.delta)} were charged. Charge before releasing."
-            )
+__all__ = ["Budget", "Charge", "Ledger"]
 
 
 class Ledger:
-    """Budgets in a SQLite file or a PostgreSQL database. Build it with `create` or `open`."""
+    """Budgets in a SQLite file or a PostgreSQL database. Build it with `create` or `open`.
 
-    def __init__(self, database: Database, mode: Mode) -> None:
-        self._database = database
-        self._engine: Engine = settle(database.engine(mode))
+    >>> ledger = Ledger.create("ledger.db", "films", "3")                    # doctest: +SKIP
+    >>> charge = ledger.charge("films", "0.5", method="default")             # doctest: +SKIP
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
 
     @classmethod
     def create(
-        cls, url: str, dataset: str, epsilon: Amount, delta: Amount = 0.0, *, who: str | None = None, note: str = ""
+        cls,
+        url: str,
+        dataset: str,
+        epsilon: Amount,
+        delta: Amount = 0.0,
+        *,
+        unit: str = "value",
+        who: str | None = None,
+        note: str = "",
     ) -> Ledger:
         """Give `dataset` its budget, once and for all; the ledger itself is made if it is not there."""
         name, most, most_delta = label(dataset), exact(epsilon, "epsilon"), exact(delta, "delta")
         if not most > 0 or not most_delta < 1:
             raise PrivacyError(f"a budget is above 0 and its delta below 1, found {epsilon!r} and {delta!r}.")
-        ledger = cls(Database.parse(url), "rwc")
-        with ledger._writing("") as log:
-            metadata.create_all(log.connection)
-        with ledger._writing(name) as log:
-            if log.read():
+        if unit not in UNITS:
+            raise PrivacyError(f"a budget protects a unit of {', '.join(UNITS)}, found {unit!r}. Name one of them.")
+        ledger = cls(Database.parse(url))
+        with ledger.speaking(), writing(ledger.database, "rwc") as session:
+            session.lock("")  # one after the other: names are compared with those that are there
+            if not format_of(session):
+                create(session)
+            found, known = _writable(session), names_in(session)
+            if find(name, known) is not None:
                 raise LedgerError(
                     f"{name!r} has a budget in {ledger} already, and a budget is set once. See it: dpsr ledger show."
                 )
-            log.append("budget", who=current_user(who), epsilon=most, delta=most_delta, note=note)
+            check_new(name, known)
+            session.lock(name)
+            log = Log(session, name, found)
+            facts = {"unit": unit, "note": one_line(note, "note")}
+            log.append(log.read(), "budget", who=current_user(who), epsilon=most, delta=most_delta, **facts)
         return ledger
 
     @classmethod
     def open(cls, url: str) -> Ledger:
         """A ledger that exists."""
-        database = Database.parse(url)
-        if database.is_file and not database.path.is_file():
-            raise LedgerError(no_ledger(database))
-        ledger = cls(database, "rw")
-        with ledger._speaking(), ledger._engine.connect() as connection:
-            if not inspect(connection).has_table(events.name):
-                raise LedgerError(no_ledger(database))
-        return ledger
+        ledger = cls(Database.parse(url))
+        if ledger.database.is_file and not ledger.database.path.is_file():
+            raise LedgerError(no_ledger(ledger.database))
+        with ledger.snapshot():
+            return ledger
 
     def charge(
         self,
@@ -140,48 +100,58 @@ class Ledger:
         delta: Amount = 0.0,
         *,
         method: str,
+        unit: str = "value",
+        fingerprint: str | None = None,
         who: str | None = None,
         note: str = "",
         charge_id: str | None = None,
     ) -> Charge:
-        """Pay before any noise is drawn; refused, with what is left, if the budget does not allow it."""
+        """Pay before any noise is drawn; refused, with what is left, if the budget does not allow it.
+
+        `unit` is what the release will protect, `fingerprint` a SHA-256 of the public part of the ratings.
+        """
         price, price_delta = exact(epsilon, "epsilon"), exact(delta, "delta")
         if not price:
             raise PrivacyError(f"a charge is above 0, found {epsilon!r}. Nothing private is free.")
-        charge = Charge(label(dataset), price, price_delta, charge_id or uuid.uuid4().hex)
-        with self._writing(charge.dataset) as log:
-            self._budget(log).check(price, price_delta)
-            facts = {"method": method, "note": note, "charge": charge.id}
-            event = log.append("charge", who=current_user(who), epsilon=price, delta=price_delta, **facts)
-        return replace(charge, digest=event.digest)
+        with self._writing(dataset) as (log, history):
+            Budget.of(history).check(price, price_delta, unit)
+            event = log.append(
+                history,
+                "charge",
+                who=current_user(who),
+                epsilon=price,
+                delta=price_delta,
+                method=one_line(method, "method"),
+                note=one_line(note, "note"),
+                charge=charge_id or uuid.uuid4().hex,
+                fingerprint=fingerprint,
+            )
+        return Charge.of(event, history.unit)
 
     def record(
-        self,
-        charge: Charge,
-        certificate: Certificate,
-        *,
-        manifest: str | None = None,
-        who: str | None = None,
-        note: str = "",
+        self, charge: Charge, certificate: Certificate, *, manifest: str, who: str | None = None, note: str = ""
     ) -> str:
-        """Write down the certificate a charge paid for, and return its SHA-256: that of the certificate.json file."""
+        """Write down the certificate a charge paid for and the SHA-256 of its folder's manifest.json.
+
+        Returns the SHA-256 of the certificate: that of the certificate.json file.
+        """
+        if not re.fullmatch("[0-9a-f]{64}", manifest, re.ASCII):
+            raise LedgerError("a release is recorded with the SHA-256 of its manifest.json, 64 hexadecimal digits.")
         digest = hashlib.sha256(certificate.to_json().encode()).hexdigest()
-        with self._writing(charge.dataset) as log:
-            kinds = {event.kind: event for event in log.read() if event.charge == charge.id}
-            if "charge" not in kinds or "release" in kinds:
-                what = "paid for a release already" if kinds else f"is not in {self}"
+        with self._writing(charge.dataset) as (log, history):
+            paid = history.charges.get(charge.id)
+            if paid is None or charge.id in history.releases:
+                what = f"is not in {self}" if paid is None else "paid for a release already"
                 raise LedgerError(f"the charge {charge.id} {what}. Charge first; each charge pays for one release.")
-            paid = kinds["charge"]
-            Charge(paid.dataset, paid.epsilon, paid.delta, charge.id).check(certificate)
-            if manifest is not None and certificate.charge != charge.reference:
-                raise LedgerError("the certificate names another charge.")
+            Charge.of(paid, history.unit).check(certificate)
             log.append(
+                history,
                 "release",
                 who=current_user(who),
                 epsilon=exact(certificate.epsilon, "epsilon"),
                 delta=exact(certificate.delta, "delta"),
                 method=paid.method,
-                note=note,
+                note=one_line(note, "note"),
                 charge=charge.id,
                 certificate=digest,
                 manifest=manifest,
@@ -190,13 +160,15 @@ class Ledger:
 
     def was_charged(self, dataset: str, charge_id: str) -> bool:
         """Whether a charge went through; waits for one that is still on its way."""
-        with self._writing(label(dataset)) as log:
-            return any(event.charge == charge_id for event in log.read())
+        with self.speaking(), writing(self.database) as session:
+            session.lock(_queue(dataset))
+            return charge_id in log_of(session, dataset, format_of(session)).read().charges
 
     def budget(self, dataset: str | None = None) -> Budget:
         """The budget of `dataset`, or of the only one there is."""
         found = self.budgets()
-        named = [budget for budget in found if dataset is None or budget.dataset == dataset]
+        name = None if dataset is None else find(dataset, [budget.dataset for budget in found])
+        named = [budget for budget in found if dataset is None or budget.dataset == name]
         if len(named) == 1:
             return named[0]
         names = ", ".join(repr(budget.dataset) for budget in found) or "none"
@@ -207,58 +179,70 @@ class Ledger:
 
     def budgets(self) -> list[Budget]:
         """Every data set's budget and what is spent of it."""
-        with self._reading() as logs:
-            return [self._budget(log) for log in logs]
+        with self.snapshot() as logs:
+            return [Budget.of(log.read()) for log in logs]
 
     def history(self, dataset: str | None = None) -> list[Event]:
-        """All events, oldest first."""
-        with self._reading() as logs:
-            found = [event for log in logs if dataset in (None, log.dataset) for event in log.read()]
-        return sorted(found, key=lambda event: (event.at, event.dataset, event.number))
+        """All entries, oldest first; those of one data set are always in their order."""
+        with self.snapshot() as logs:
+            name = None if dataset is None else find(dataset, [log.dataset for log in logs])
+            histories = [log.read() for log in logs if dataset is None or log.dataset == name]
+        return [event for _, _, _, event in sorted(entry for history in histories for entry in _placed(history))]
+
+    def fingerprints(self) -> list[tuple[str, str]]:
+        """Which ratings were released under which name: data set and fingerprint, each pair once, oldest first."""
+        pairs = [(event.dataset, event.fingerprint) for event in self.history() if event.fingerprint]
+        return list(dict.fromkeys(pairs))
 
     def __str__(self) -> str:
-        return str(self._database)
-
-    def _budget(self, log: Log) -> Budget:
-        history = log.read()
-        if not history:
-            raise LedgerError(
-                f"{self} has no budget for {log.dataset!r}. Set one with: dpsr ledger init --dataset {log.dataset!r}."
-            )
-        charges = [event for event in history if event.kind == "charge"]
-        return Budget(
-            dataset=log.dataset,
-            epsilon=history[0].epsilon,
-            delta=history[0].delta,
-            spent_epsilon=sum((event.epsilon for event in charges), Fraction(0)),
-            spent_delta=sum((event.delta for event in charges), Fraction(0)),
-            charges=len(charges),
-            releases=sum(event.kind == "release" for event in history),
-        )
+        return str(self.database)
 
     @contextmanager
-    def _writing(self, dataset: str) -> Iterator[Log]:
-        """One transaction, alone with the data set; committed at the end or not at all."""
-        writer = self._engine.execution_options(writing=True)
-        with self._speaking(), writer.connect() as connection, connection.begin():
-            lock(connection, dataset)
-            yield Log(connection, dataset)
+    def snapshot(self) -> Iterator[list[Log]]:
+        """The logs of all data sets as they were at one moment."""
+        with self.speaking(), reading(self.database) as session:
+            found = format_of(session)
+            if not found:
+                raise LedgerError(no_ledger(self.database))
+            yield [Log(session, name, found) for name in names_in(session)]
 
     @contextmanager
-    def _reading(self) -> Iterator[list[Log]]:
-        """All data sets as they were at one moment."""
-        with self._speaking(), self._engine.connect() as connection, connection.begin():
-            read_snapshot(connection)
-            names = connection.execute(select(events.c.dataset).distinct().order_by(events.c.dataset)).scalars()
-            yield [Log(connection, name) for name in names]
+    def _writing(self, dataset: str) -> Iterator[tuple[Log, History]]:
+        """One transaction, alone with the data set, and what it has so far; committed at the end or not at all."""
+        with self.speaking(), writing(self.database) as session:
+            session.lock(_queue(dataset))
+            log = log_of(session, dataset, _writable(session))
+            history = log.read()
+            if not history.events:
+                raise LedgerError(no_budget(self, log.dataset))
+            yield log, history
 
     @contextmanager
-    def _speaking(self) -> Iterator[None]:
+    def speaking(self) -> Iterator[None]:
         """A database's complaint as one sentence, without the address's secrets."""
         try:
             yield
-        except SQLAlchemyError as error:
-            reason = self._database.reason(error) if isinstance(error, DBAPIError) else type(error).__name__
+        except self.database.errors as error:
+            reason = self.database.reason(error)
             raise LedgerError(
                 f"the ledger {self} cannot be used: {reason}. Check its address, and who may write there."
             ) from None
+
+
+def _writable(session: Session) -> int:
+    found = format_of(session)
+    if found < FORMAT:
+        raise LedgerError(old_format(session.database) if found else no_ledger(session.database))
+    return found
+
+
+def _placed(history: History) -> Iterator[tuple[str, str, int, Event]]:
+    """Entries with what they are ordered by. A clock that went back does not put a release before its charge."""
+    times = accumulate((event.at for event in history.events), max)
+    for at, event in zip(times, history.events, strict=True):
+        yield at, event.dataset, event.number, event
+
+
+def _queue(dataset: str) -> str:
+    """What writers of one data set wait for, in whichever spelling they name it."""
+    return unicodedata.normalize("NFC", dataset)

@@ -1,101 +1,90 @@
-"""The history of one data set inside one transaction: read and checked, or added to.
-
-Digests form a chain, digest_n = SHA-256(digest_{n-1}, row_n), and numbers have no gaps. Both are checked at every
-reading, because the sum of all charges is only as good as the rows it is taken over.
-"""
+"""The history of one data set inside one transaction: read and checked, or added to."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
-
 from dpsr.errors import LedgerError
-from dpsr.privacy.ledger.tables import events
-
-
-@dataclass(frozen=True)
-class Event:
-    """One line of the history. `certificate` is the SHA-256 of the released certificate.json."""
-
-    dataset: str
-    number: int
-    kind: str
-    at: str
-    who: str
-    epsilon: Fraction
-    delta: Fraction
-    method: str
-    note: str
-    charge: str | None
-    certificate: str | None
-    manifest: str | None = None
-    digest: str = ""
-
-    def row(self) -> dict[str, Any]:
-        """As the table holds it."""
-        return {**asdict(self), "epsilon": str(self.epsilon), "delta": str(self.delta)}
-
-    @classmethod
-    def of_row(cls, row: dict[str, Any]) -> Event:
-        return cls(**{**row, "epsilon": Fraction(row["epsilon"]), "delta": Fraction(row["delta"])})
-
-    def digest_after(self, previous: str) -> str:
-        """The chain's next link."""
-        facts = {**self.row(), "digest": previous}
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+from dpsr.privacy.ledger.event import COLUMNS, OLD_COLUMNS, Event, UnlawfulError
+from dpsr.privacy.ledger.messages import broken, not_written
+from dpsr.privacy.ledger.names import find, label
+from dpsr.privacy.ledger.rules import History
+from dpsr.privacy.ledger.session import Session
+from dpsr.privacy.ledger.shared_rules import TABLE
 
 
 @dataclass(frozen=True)
 class Log:
-    """The events of `dataset`, as this transaction sees them."""
+    """The entries of `dataset`, as this transaction sees them."""
 
-    connection: Connection
+    session: Session
     dataset: str
+    format: int
 
-    def read(self) -> list[Event]:
-        """All events in order; an error if the chain is broken."""
-        query = select(events).where(events.c.dataset == self.dataset).order_by(events.c.number)
-        try:
-            found = [Event.of_row(dict(row)) for row in self.connection.execute(query).mappings()]
-        except (ValueError, ZeroDivisionError):
-            found = [_UNREADABLE]
-        return _checked(found, self.dataset)
+    def read(self) -> History:
+        """All entries in order; an error at the first that dpsr would not have written."""
+        names = ", ".join(COLUMNS if self.format > 1 else OLD_COLUMNS)
+        query = f"SELECT {names} FROM {TABLE} WHERE dataset = :dataset ORDER BY number"
+        return history_of(self.dataset, self.session.rows(query, dataset=self.dataset))
 
-    def append(self, kind: str, *, who: str, epsilon: Fraction, delta: Fraction, **facts: Any) -> Event:
-        """The next event; the primary key refuses a second one of the same number."""
-        history = self.read()
+    def append(
+        self, history: History, kind: str, *, who: str, epsilon: Fraction, delta: Fraction, **facts: Any
+    ) -> Event:
+        """The next entry, by the reader's rules, and kept; the primary key refuses a second one of the same number."""
         event = Event(
             dataset=self.dataset,
-            number=len(history) + 1,
+            number=len(history.events) + 1,
             kind=kind,
             at=datetime.now(UTC).isoformat(timespec="seconds"),
             who=who,
             epsilon=epsilon,
             delta=delta,
-            **{"method": "", "note": "", "charge": None, "certificate": None, "manifest": None, **facts},
+            **facts,
         )
-        event = replace(event, digest=event.digest_after(history[-1].digest if history else ""))
-        self.connection.execute(insert(events).values(event.row()))
+        event = replace(event, digest=event.digest_after(history.head))
+        try:
+            history.add(event)
+        except UnlawfulError as error:
+            raise LedgerError(not_written(str(error))) from None
+        values = ", ".join(f":{name}" for name in COLUMNS)
+        self.session.run(f"INSERT INTO {TABLE} ({', '.join(COLUMNS)}) VALUES ({values})", **event.row())
+        if not self._kept(event):
+            raise LedgerError(
+                f"{self.session.database} did not keep an entry that was written, as a rule or trigger of other hands "
+                "may do. Nothing was spent. See what is wrong: dpsr ledger check."
+            )
         return event
 
+    def _kept(self, event: Event) -> bool:
+        """Whether the row is there: a rule or trigger can swallow it without a word."""
+        query = f"SELECT digest FROM {TABLE} WHERE dataset = :dataset AND number = :number"
+        rows = self.session.rows(query, dataset=self.dataset, number=event.number)
+        return rows == [{"digest": event.digest}]
 
-_UNREADABLE = Event("", 0, "", "", "", Fraction(0), Fraction(0), "", "", None, None)
+
+def history_of(dataset: str, rows: Iterable[dict[str, Any]]) -> History:
+    """A data set's rows, believed."""
+    history = History(dataset)
+    for row in rows:
+        try:
+            history.add(Event.of_row(row))
+        except UnlawfulError as error:
+            raise LedgerError(broken(dataset, len(history.events) + 1, str(error))) from None
+    return history
 
 
-def _checked(found: Sequence[Event], dataset: str) -> list[Event]:
-    previous = ""
-    for number, event in enumerate(found, start=1):
-        if event.number != number or event.digest != event.digest_after(previous):
-            raise LedgerError(
-                f"the history of {dataset!r} was changed by other hands than dpsr's: entry {number} does not follow "
-                "from the one before. Nothing can be charged to it. Restore it from a copy that was not changed."
-            )
-        previous = event.digest
-    return list(found)
+def names_in(session: Session) -> list[str]:
+    """The data sets there are."""
+    names = [row["dataset"] for row in session.rows(f"SELECT DISTINCT dataset FROM {TABLE}")]
+    if not all(isinstance(name, str) for name in names):
+        raise LedgerError(f"{session.database} has a data set whose name is no text: other hands than dpsr's wrote it.")
+    return sorted(names)
+
+
+def log_of(session: Session, dataset: str, format: int) -> Log:
+    """The log of a data set by its name, in whichever spelling; of a new one if there is none."""
+    return Log(session, find(dataset, names_in(session)) or label(dataset), format)
