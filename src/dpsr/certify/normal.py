@@ -1,0 +1,149 @@
+r"""Exact prices of Gaussian noise: the trade-off of a shift by mu, with directed rounding.
+
+One statistic of L2 sensitivity D with normal noise of variance s^2 tells two neighbours apart no better than N(0, 1)
+and N(mu, 1), mu = D / s; several of them, each possibly chosen after the earlier answers, no better than mu^2 = sum
+(D_i / s_i)^2 (Gaussian differential privacy; Dong, Roth and Su 2022). A test of N(0, 1) against N(mu, 1) has
+
+    delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
+
+(Balle and Wang 2018), which is decreasing in epsilon. Rounding the noisy statistic to an integer is post-processing.
+
+mu^2 is a fraction of integers. Phi comes from the series
+
+    Phi(x) = 1/2 + phi(x) (x + x^3/3 + x^5/(3 5) + x^7/(3 5 7) + ...),     x >= 0,
+
+whose terms are all positive: what is left out after a term is below term * q / (1 - q) once consecutive terms shrink by
+q < 1. It is evaluated in decimal arithmetic with digits to spare, and every result is widened by far more than rounding
+can have moved it, to the side that promises less.
+"""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal, getcontext, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from math import erfc, exp, inf, sqrt
+
+from dpsr.certify.exact import float_up
+
+_DIGITS = 40
+"""Digits of a result, beside those that cancel."""
+
+_FARTHEST = 38.4
+"""Beyond so many deviations a tail is below the smallest float."""
+
+_SLACK = Decimal(10) ** (5 - _DIGITS)
+"""Far above what rounding does to a sum of a few thousand terms with `_DIGITS` digits and more."""
+
+
+def gaussian_delta(squared_mu: Fraction, epsilon: float) -> float:
+    """delta at `epsilon` of a Gaussian mechanism with this mu^2, rounded up.
+
+    >>> f"{gaussian_delta(Fraction(1), 1.0):.6f}"
+    '0.126937'
+    """
+    if squared_mu == 0:
+        return 0.0
+    rough = sqrt(float(squared_mu))
+    if epsilon / rough - rough / 2 > _FARTHEST:
+        return 5e-324
+    cancelled = int(0.5 * (epsilon / rough + rough / 2) ** 2) + 10
+    with localcontext(Context(prec=_DIGITS + cancelled)):
+        mu = _decimal(squared_mu).sqrt()
+        shift = Decimal(epsilon) / mu
+        bought = _phi(mu / 2 - shift)
+        sold = Decimal(epsilon).exp() * _phi(-mu / 2 - shift)
+        delta = bought - sold
+        return min(float_up(max(delta, Decimal(0)) * (1 + _SLACK) + bought * _SLACK), 1.0)
+
+
+def gaussian_epsilon(squared_mu: Fraction, delta: float) -> float:
+    """The smallest epsilon, rounded up, at which `gaussian_delta` is at most `delta`; zero if it is so everywhere.
+
+    >>> f"{gaussian_epsilon(Fraction(1), 1e-5):.4f}"
+    '4.3772'
+    """
+    if not delta > 0:
+        return inf
+    if gaussian_delta(squared_mu, 0.0) <= delta:
+        return 0.0
+    guess, margin = _guess(sqrt(float(squared_mu)), delta), 1e-12
+    while gaussian_delta(squared_mu, guess * (1 + margin)) > delta:
+        margin *= 4
+    return guess * (1 + margin)
+
+
+def _guess(mu: float, delta: float) -> float:
+    """The epsilon at which floating point finds delta: a start that the exact arithmetic then widens."""
+
+    def excess(epsilon: float) -> float:
+        return _tail(epsilon / mu - mu / 2) - exp(min(epsilon, 700.0)) * _tail(epsilon / mu + mu / 2) - delta
+
+    low, high = 0.0, mu * mu / 2 + _FARTHEST * mu
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if excess(middle) <= 0 else (middle, high)
+    return high
+
+
+def _tail(x: float) -> float:
+    return erfc(x / sqrt(2)) / 2
+
+
+def tail_up(x: float) -> float:
+    """P[N(0, 1) > x], rounded up.
+
+    >>> f"{tail_up(3.0):.6f}"
+    '0.001350'
+    """
+    if x > _FARTHEST:
+        return 5e-324
+    with localcontext(Context(prec=_DIGITS + int(x * x / 4) + 10)):
+        return min(float_up(_phi(-Decimal(x)) * (1 + _SLACK)), 1.0)
+
+
+def _phi(x: Decimal) -> Decimal:
+    """Phi(x) in the present context; its error is far below the slack as long as the context has digits to spare."""
+    if x < 0:
+        return 1 - _phi(-x)
+    density = (-x * x / 2).exp() / _root_of_two_pi()
+    term = total = x
+    odd = 1
+    square = x * x
+    while True:
+        odd += 2
+        term = term * square / odd
+        total += term
+        if odd > square + 1 and term * square < (odd - square) * total * Decimal(10) ** -_precision():
+            return Decimal("0.5") + density * total
+
+
+def _precision() -> int:
+    return getcontext().prec
+
+
+@lru_cache(maxsize=64)
+def _root_of_two_pi_at(digits: int) -> Decimal:
+    """sqrt(2 pi): pi by Machin's formula, 16 arctan(1/5) - 4 arctan(1/239)."""
+    with localcontext(Context(prec=digits + 10)):
+        pi = 16 * _arctan_of_inverse(5) - 4 * _arctan_of_inverse(239)
+        return (2 * pi).sqrt()
+
+
+def _root_of_two_pi() -> Decimal:
+    return _root_of_two_pi_at(_precision())
+
+
+def _arctan_of_inverse(n: int) -> Decimal:
+    power = total = Decimal(1) / n
+    k, sign = 1, -1
+    while power > Decimal(10) ** -(_precision() + 2):
+        power /= n * n
+        k += 2
+        total += sign * power / k
+        sign = -sign
+    return total
+
+
+def _decimal(fraction: Fraction) -> Decimal:
+    return Decimal(fraction.numerator) / Decimal(fraction.denominator)

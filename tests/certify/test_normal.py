@@ -1,0 +1,84 @@
+"""Prices of Gaussian noise: never understated, tight, and those of independent computations."""
+
+from fractions import Fraction
+from math import inf, nextafter
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpsr.certify.normal import gaussian_delta, gaussian_epsilon, tail_up
+
+SQUARED = st.fractions(Fraction(1, 10_000), 100, max_denominator=10**6)
+
+
+def exact_delta(squared_mu, epsilon):
+    """The formula with 400 digits."""
+    with mpmath.workdps(400):
+        mu = mpmath.sqrt(mpmath.mpf(squared_mu.numerator) / squared_mu.denominator)
+        e = mpmath.mpf(epsilon)
+        return mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu)
+
+
+@given(SQUARED, st.floats(0, 30))
+@settings(max_examples=60, deadline=None)
+def test_delta_is_never_understated_and_tight_to_the_last_digits(squared_mu, epsilon):
+    found, exact = gaussian_delta(squared_mu, epsilon), exact_delta(squared_mu, epsilon)
+    assert mpmath.mpf(found) >= exact
+    assert found <= float(exact) * (1 + 1e-14) + 1e-320
+
+
+@given(SQUARED, st.floats(-14, -0.4))
+@settings(max_examples=60, deadline=None)
+def test_epsilon_is_the_first_at_which_delta_is_small_enough(squared_mu, log_delta):
+    delta = 10.0**log_delta
+    epsilon = gaussian_epsilon(squared_mu, delta)
+    assert exact_delta(squared_mu, epsilon) <= delta
+    if epsilon > 0:
+        assert exact_delta(squared_mu, epsilon * (1 - 1e-9)) > delta * (1 - 1e-6)
+
+
+def test_a_tenth_of_a_percent_less_noise_costs_more():
+    """The planted error: sigma 0.1 % too small."""
+    delta = gaussian_delta(Fraction(1), 1.0)
+    assert gaussian_delta(Fraction(1) / Fraction(999, 1000) ** 2, 1.0) > delta * 1.0005
+
+
+@pytest.mark.parametrize(("sigma", "epsilon", "delta"), [(0.5, 8.0, 1e-5), (2.0, 1.5, 1e-6), (10.0, 0.3, 1e-7)])
+def test_the_price_is_that_of_googles_accountant_within_its_grid(sigma, epsilon, delta):
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    loss = pld.from_gaussian_mechanism(sigma, value_discretization_interval=1e-4)
+    theirs = loss.get_epsilon_for_delta(delta)
+    ours = gaussian_epsilon(1 / Fraction(sigma) ** 2, delta)
+    assert ours == pytest.approx(theirs, abs=2e-3)
+    assert gaussian_delta(1 / Fraction(sigma) ** 2, epsilon) == pytest.approx(
+        loss.get_delta_for_epsilon(epsilon), rel=0.01
+    )
+
+
+def test_several_answers_compose_by_adding_squares():
+    """Two answers at mu = 3 and mu = 4 are one at mu = 5, by the accountant's convolution too."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    parts = [pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=1e-3) for mu in (0.3, 0.4)]
+    both = parts[0].compose(parts[1]).get_epsilon_for_delta(1e-5)
+    assert gaussian_epsilon(Fraction(1, 4), 1e-5) == pytest.approx(both, abs=5e-3)
+
+
+@pytest.mark.parametrize("x", [-3.0, 0.0, 0.5, 4.0, 12.0, 37.0])
+def test_a_tail_is_never_understated(x):
+    with mpmath.workdps(60):
+        exact = mpmath.ncdf(-mpmath.mpf(x))
+    assert mpmath.mpf(tail_up(x)) >= exact
+    assert tail_up(x) <= float(exact) * (1 + 1e-14)
+
+
+def test_what_no_float_can_hold_is_not_called_impossible():
+    assert gaussian_delta(Fraction(1, 10**8), 30.0) > 0
+    assert tail_up(50.0) > 0
+    assert gaussian_epsilon(Fraction(1), 0.0) == inf
+    assert gaussian_delta(Fraction(0), 0.0) == 0
+    assert gaussian_epsilon(Fraction(1, 100), 0.5) == 0
+    assert nextafter(gaussian_delta(Fraction(10**4), 0.0), 2) > 0.999
