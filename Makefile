@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+QUICK := not (spark or postgres or browser or notebook or slow)
 
-.PHONY: docs site demo test check bench benchmark reproduce frontier picture venv clean
+.PHONY: docs site demo test quick slow-list check bench benchmark reproduce frontier picture venv clean
 
 venv: $(STAMP)
 
@@ -18,6 +19,12 @@ demo: $(STAMP)  ## the main job on an embedded sample
 test: $(STAMP)  ## lint, types, documentation, all tests
 	$(MAKE) --no-print-directory check site
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+quick: $(STAMP)  ## on every save: no Spark, server, browser or notebook, nothing slow
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "$(QUICK)"
+
+slow-list: $(STAMP)  ## measure the fast lane; what takes a second or more is left out of it from now on
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "$(QUICK)" --slow-list
 
 check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check src tests benchmarks

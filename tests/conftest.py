@@ -3,6 +3,8 @@
 import pytest
 from postgres_server import started
 
+pytest_plugins = ["lanes"]
+
 
 @pytest.fixture(scope="session")
 def postgres():

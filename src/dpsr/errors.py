@@ -31,3 +31,7 @@ class SignatureError(ReleaseError):
 
 class ParameterError(DpsrError, ValueError):
     """A setting that cannot change the guarantee is outside its range."""
+
+
+class NotFittedError(DpsrError, ValueError, AttributeError):
+    """A pipeline is asked for what only a fitted one has; its bases are those of scikit-learn's error of this name."""

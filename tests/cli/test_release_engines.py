@@ -132,6 +132,7 @@ def check_refused_on_spark(run, tmp_path, words, left=("ratings.csv",)):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(left)
 
 
+@pytest.mark.spark
 @needs_java
 @pytest.mark.parametrize("method", ["default", "paper"])
 def test_a_release_on_spark_verifies(dpsr, csv, tmp_path, method):
@@ -143,6 +144,7 @@ def test_a_release_on_spark_verifies(dpsr, csv, tmp_path, method):
     assert [line for line in run.stderr.splitlines() if not line.endswith("...")] == [], "Spark speaks for itself"
 
 
+@pytest.mark.spark
 @needs_java
 def test_a_bad_rating_on_spark_is_one_sentence_and_costs_nothing(csv, tmp_path):
     csv.write_text(csv.read_text() + "u1,i1,4\n" * 2)

@@ -1,47 +1,14 @@
 """Every layout that can be read gives the same table."""
 
-import gzip
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from file_layouts import CANONICAL, LAYOUTS, ROWS, text
 
 from dpsr.data import Ratings
 from dpsr.types.scale import Scale
 
 SCALE = Scale(1, 5)
-ROWS = [(196, 242, 3, 881250949), (186, 302, 3, 891717742), (22, 377, 1, 878887116), (186, 242, 5, 880606923)]
-CANONICAL = {
-    "user": [22, 186, 186, 196],
-    "item": [377, 242, 302, 242],
-    "rating": [1.0, 5.0, 3.0, 3.0],
-    "timestamp": [878887116, 880606923, 891717742, 881250949],
-}
-
-
-def text(delimiter, header="", end="\n"):
-    lines = [header] * bool(header) + [delimiter.join(map(str, row)) for row in ROWS]
-    return (end.join(lines) + end).encode()
-
-
-LAYOUTS = {
-    "u.data": text("\t"),
-    "ratings.dat": text("::"),
-    "ratings.csv": text(",", "userId,movieId,rating,timestamp"),
-    "ratings.tsv": text("\t", "user_id\titem_id\trating\ttimestamp"),
-    "no_header.csv": text(","),
-    "tabs.csv": text("\t"),
-    "windows.csv": text(",", "userId,movieId,rating,timestamp", end="\r\n"),
-    "old_mac.csv": text(",", "userId,movieId,rating,timestamp", end="\r"),
-    "byte_order_mark.csv": b"\xef\xbb\xbf" + text(",", "userId,movieId,rating,timestamp"),
-    "empty_lines.csv": b"\n\n" + text(",", "userId,movieId,rating,timestamp").replace(b"\n", b"\n\n") + b"\n",
-    "no_last_newline.csv": text(",").rstrip(),
-    "ratings.csv.gz": gzip.compress(text(",", "userId,movieId,rating,timestamp")),
-    "ratings.dat.gz": gzip.compress(text("::")),
-    "RATINGS.CSV": text(",", "USERID,MOVIEID,RATING,TIMESTAMP"),
-    "unknown.txt": text("::"),
-    "other_columns.csv": text(",", "User-ID,ISBN,Book-Rating,ts"),
-}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bad_files import BAD_FILES
+from file_layouts import LAYOUTS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_data_bad_input import BAD_FILES
-from test_data_layouts import LAYOUTS
 
 from dpsr.data import Ratings, ingest
 from dpsr.data.files import chunks

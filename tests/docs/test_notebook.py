@@ -31,7 +31,10 @@ def printed(tmp_path_factory):
     )
 
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # the kernel's own libraries; ours warn inside the kernel
+pytestmark = [
+    pytest.mark.notebook,
+    pytest.mark.filterwarnings("ignore"),  # the kernel's own libraries; ours warn inside the kernel
+]
 
 
 def test_it_runs_from_top_to_bottom_and_arrives(printed):

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from odd_ratings import odd_ratings
 
 from dpsr import DPSR, Scale
 from dpsr.data import realistic
@@ -70,14 +71,6 @@ def test_how_a_table_is_cut_moves_the_numbers_by_rounding_alone(tmp_path, size):
     found = DPSR(5.0, random_state=0).fit_table(on_disk(ratings, tmp_path, size=size))
     assert found.table.n_blocks > 2
     np.testing.assert_allclose(released(found), expected.release_.ratings, atol=1e-3)
-
-
-def odd_ratings(m, n, dense, seed=0, ids=np.arange):
-    """Ratings where `dense` is true; users and items without any stay in the vocabulary."""
-    cells = np.flatnonzero(dense.ravel())
-    mask = mask_of_cells(cells, pa.array(ids(m)), pa.array(ids(n)))
-    levels = np.random.default_rng(seed).integers(0, 5, len(cells)).astype(np.uint16)
-    return Ratings(mask=mask, levels=levels, scale=Scale(1, 5))
 
 
 def test_one_user_with_two_fifths_of_all_ratings_has_a_block_alone(tmp_path, cut):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from odd_ratings import odd_ratings
 from spark_cases import (
     SIZE,
     column,
@@ -22,7 +23,6 @@ from spark_cases import (
     symbols,
     symbols_in_memory,
 )
-from test_engine_disk import odd_ratings
 
 from dpsr import DPSR
 from dpsr.data.spark.frame import spark_table

@@ -24,6 +24,7 @@ from dpsr.privacy.vault import Vault
 from dpsr.value.sweep import CHOICE, SYMBOL
 
 needs_spark = [
+    pytest.mark.spark,
     pytest.mark.skipif(
         "CI" not in os.environ and (shutil.which("java") is None or find_spec("pyspark") is None),
         reason="Spark needs pyspark and Java, which are not both installed",

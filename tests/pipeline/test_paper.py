@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from paper_stages import blended, completed, neighbours
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.data import paper_matrix, realistic
-from dpsr.errors import ParameterError, PrivacyError
+from dpsr.errors import NotFittedError, ParameterError, PrivacyError
 from dpsr.privacy.channels import calibrated_laplace
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import privatise

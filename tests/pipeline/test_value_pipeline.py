@@ -6,13 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.certify.exact import epsilon_of
 from dpsr.data.synthetic import realistic
 from dpsr.engine import BlockResult
-from dpsr.errors import PrivacyError
+from dpsr.errors import NotFittedError, PrivacyError
 from dpsr.evaluate.baselines import Bias
 from dpsr.pipeline.value import ask_sums, ask_usage
 from dpsr.privacy.noise import NoiseSource

@@ -8,11 +8,12 @@ cut into blocks as they come. What comes out is what `Ratings.read` would give, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -28,6 +29,9 @@ from dpsr.engine.table import BLOCK_RATINGS, TIMESTAMP
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import Source, quoted
 from dpsr.types import Census, Scale
+
+if TYPE_CHECKING:
+    import duckdb
 
 _SORTED = "select u.code, i.code, r.level, r.time from raw r join users u on r.user = u.id join items i on "
 _SORTED += "r.item = i.id order by u.code, i.code, r.row"
@@ -51,6 +55,7 @@ def ingest(
     """
     if duplicates not in DUPLICATES:
         raise ParameterError(f"duplicates is one of {', '.join(DUPLICATES)}, found {quoted(duplicates)}.")
+    duckdb = _duckdb()
     store = work / "ingest.duckdb"
     _remove(store)  # a run that was killed may have left one
     try:
@@ -65,6 +70,17 @@ def ingest(
         ) from error
     finally:
         _remove(store)
+
+
+def _duckdb() -> ModuleType:
+    """The library that sorts, which those who release from memory or on Spark can do without."""
+    try:
+        return import_module("duckdb")
+    except ModuleNotFoundError as error:
+        raise DataError(
+            "files larger than memory are sorted by DuckDB, which is not installed. "
+            "Install dpsr[disk], or release without --engine disk."
+        ) from error
 
 
 def _remove(store: Path) -> None:

@@ -14,8 +14,10 @@ from dpsr.doctor.check import Check, Status
 
 IMPORTED_AS = {"scikit-learn": "sklearn"}
 OPTIONAL = {
+    "duckdb": "releases from files larger than memory", "matplotlib": "plots and charts",
     "pandas": "frames", "polars": "frames", "psycopg": "ledger in PostgreSQL", "pyspark": "releases on Spark",
     "torch": "to_torch", "implicit": "a peer, and a target of to_implicit", "scikit-surprise": "to_surprise",
+    "scikit-learn": "an attack of the benchmark",
 }  # fmt: skip
 """Distributions and what they are for."""
 

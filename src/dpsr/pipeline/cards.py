@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from dpsr.certify.check import Check
+from dpsr.errors import ParameterError
 from dpsr.release.folder.budget import read_budget
 from dpsr.release.folder.examination import Examination, examined
 from dpsr.release.folder.layout import BUDGET, CARD
@@ -47,6 +49,8 @@ def expected_accuracy(contents: Contents) -> tuple[Expectation, ...]:
 def redraw(folder: Path, page: Path, plots: Path | None = None, *, overwrite: bool = False) -> list[Path]:
     """Draw the card of a release folder again as `page`, its plots into `plots`; the folder itself stays as it is."""
     check_files([page], overwrite=overwrite)
+    if plots is not None and find_spec("matplotlib") is None:
+        raise ParameterError("plots are drawn with matplotlib, which is not installed. Install dpsr[plots].")
     found = examined(folder)
     contents = _contents(found)
     files = {page: drawn_again(found)}

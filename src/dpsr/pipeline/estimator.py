@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.certify import Certificate
-from dpsr.errors import ParameterError
+from dpsr.errors import NotFittedError, ParameterError
 from dpsr.pipeline.cards import pages_of
 from dpsr.privacy.noise import NoiseSource
 from dpsr.release import Recommendations, Release
@@ -115,8 +115,6 @@ class PrivateRecommender(Parameters, ABC):
     def release(self) -> Release:
         """The fitted release; an error before `fit`."""
         if not hasattr(self, "release_"):
-            from sklearn.exceptions import NotFittedError
-
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit(ratings) first.")
         return self.release_
 
