@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 QUICK := not (spark or postgres or browser or notebook or slow)
 
-.PHONY: docs site demo test quick slow-list check bench benchmark reproduce frontier picture venv clean
+.PHONY: docs site demo test quick slow-list core check bench benchmark reproduce frontier picture venv clean
 
 venv: $(STAMP)
 
@@ -50,8 +50,18 @@ benchmark: $(STAMP)  ## every method side by side; FULL=--full for everything
 picture: demo  ## the card of the demo release as an image; needs Chromium
 	$(BIN)/python tests/helpers/screenshot.py demo-release docs/card.png
 
+core:  ## what `pip install dpsr` alone brings: its size, and the main job with it
+	rm -rf .core && $(PYTHON) -m venv .core
+	.core/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt .
+	.core/bin/python -m pip uninstall --quiet --disable-pip-version-check --yes pip setuptools
+	.core/bin/dpsr doctor
+	.core/bin/dpsr demo --out .core/demo-release
+	.core/bin/dpsr verify .core/demo-release
+	.core/bin/dpsr recommend .core/demo-release --user 0
+	cd .core/lib/python*/site-packages && du -sm * | sort -rn | head -12 && du -sm .
+
 clean:
-	rm -rf .venv build dist site demo-release reproduction frontier benchmark
+	rm -rf .venv .core build dist site demo-release reproduction frontier benchmark
 
 site: $(STAMP)  ## the documentation site, link-checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

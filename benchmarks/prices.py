@@ -6,10 +6,20 @@ import numpy as np
 
 from dpsr import Scale
 from dpsr.privacy.channels import AsPublished, calibrated_laplace, gaussian_classical
+from dpsr.privacy.channels.additive import analytic_sigma
 from dpsr.privacy.channels.published import data_set_loss, epsilon_with_public_centre, worst_data_set
-from dpsr.privacy.vault.vault import gaussian_is_better
 
 STARS, ALPHA = Scale(1, 5), 0.3
+
+
+def gaussian_is_better(weights: list[float], epsilon: float, delta: float) -> bool:
+    """Whether (epsilon, delta) Gaussian noise on sums would have less variance than pure epsilon Laplace noise.
+
+    One rating moves one sum of each group, by its weight: sensitivity sum(w) in L1 and sqrt(sum(w^2)) in L2. With the
+    smallest Gaussian deviation (Balle and Wang) the variances are (L2 sigma(epsilon, delta))^2 and 2 (L1 / epsilon)^2.
+    """
+    w = np.asarray(weights)
+    return bool(analytic_sigma(epsilon, delta) ** 2 * (w @ w) < 2 * (w.sum() / epsilon) ** 2)
 
 
 def main() -> None:

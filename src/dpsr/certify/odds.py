@@ -48,8 +48,8 @@ def belief_at_most(prior: float, epsilon: float) -> float:
 def belief_at_least(prior: float, epsilon: float) -> float:
     """The least that a belief of `prior` can become, rounded down.
 
-    >>> f"{belief_at_least(0.5, 1.0):.2f} {belief_at_least(0.5, 1e9):.2f}"
-    '0.26 0.00'
+    >>> f"{belief_at_least(0.5, 1.0):.4f} {belief_at_least(0.5, 1e9):.2f}"
+    '0.2689 0.00'
     """
     return max(_down(1 / (1 + (1 - prior) / prior * exp(min(epsilon, _OVERFLOW)))), 0.0)
 

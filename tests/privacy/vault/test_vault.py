@@ -5,13 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from benchmarks.prices import gaussian_is_better
 
 from dpsr import Ratings, Scale
 from dpsr.certify.exact import epsilon_of
 from dpsr.engine import BlockResult
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels import optimal_channel, randomised_response
-from dpsr.privacy.channels.additive import analytic_sigma
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import Vault
 from dpsr.privacy.vault.vault import VALUE_GRID, WEIGHT_GRID
@@ -176,16 +176,6 @@ def test_two_vaults_never_draw_the_same_noise_and_two_questions_neither(ratings)
     (a, b), (c, _) = answers(), answers()
     assert (a != b).any()
     assert (a != c).any()
-
-
-def gaussian_is_better(weights, epsilon, delta):
-    """Whether (epsilon, delta) Gaussian noise on sums would have less variance than pure epsilon Laplace noise.
-
-    One rating moves one sum of each group, by its weight: sensitivity sum(w) in L1 and sqrt(sum(w^2)) in L2. With the
-    smallest Gaussian deviation (Balle and Wang) the variances are (L2 sigma(epsilon, delta))^2 and 2 (L1 / epsilon)^2.
-    """
-    w = np.asarray(weights)
-    return analytic_sigma(epsilon, delta) ** 2 * (w @ w) < 2 * (w.sum() / epsilon) ** 2
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 5.0, 20.0])
