@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 QUICK := not (spark or postgres or browser or notebook or slow)
 
 .PHONY: docs site demo test quick slow-list core check bench benchmark reproduce frontier picture venv clean
@@ -18,13 +19,13 @@ demo: $(STAMP)  ## the main job on an embedded sample
 
 test: $(STAMP)  ## lint, types, documentation, all tests
 	$(MAKE) --no-print-directory check site
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(PYTEST)
 
 quick: $(STAMP)  ## on every save: no Spark, server, browser or notebook, nothing slow
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "$(QUICK)"
+	$(PYTEST) -m "$(QUICK)"
 
-slow-list: $(STAMP)  ## measure the fast lane; what takes a second or more is left out of it from now on
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "$(QUICK)" --slow-list
+slow-list: $(STAMP)  ## measure all tests anew; what takes a second or more is left out of the fast lane
+	$(PYTEST) --slow-list
 
 check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check src tests benchmarks

@@ -6,18 +6,28 @@ import sys
 
 import pytest
 
+from dpsr.cli.app import app
+
 DPSR = [sys.executable, "-m", "dpsr"]
 
 
-def completed(words, shell="bash"):
-    environment = {
-        **os.environ, "_DPSR_COMPLETE": f"complete_{shell}",
-        "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1), "_TYPER_COMPLETE_ARGS": words,
-        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
-    }  # fmt: skip
-    code = "import sys; sys.argv = ['dpsr']; from dpsr.cli.app import app; app(prog_name='dpsr')"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
-    return run.stdout
+@pytest.fixture
+def completed(monkeypatch, capsys):
+    """What a shell is offered for the words typed so far; it asks through the environment."""
+
+    def complete(words, shell):
+        asked = {
+            "_DPSR_COMPLETE": f"complete_{shell}", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1),
+            "_TYPER_COMPLETE_ARGS": words, "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        }  # fmt: skip
+        for name, value in asked.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", ["dpsr"])
+        with pytest.raises(SystemExit):
+            app(prog_name="dpsr")
+        return capsys.readouterr().out
+
+    return complete
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -31,7 +41,7 @@ def completed(words, shell="bash"):
         ("dpsr release ratings.csv --duplicates ", ["error", "first", "last"]),
     ],
 )
-def test_commands_options_and_choices_are_completed(shell, words, offered):
+def test_commands_options_and_choices_are_completed(completed, shell, words, offered):
     shown = completed(words, shell)
     for word in offered:
         assert word in shown

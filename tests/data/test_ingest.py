@@ -4,6 +4,7 @@ import gzip
 import random
 from functools import partial
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -180,7 +181,7 @@ def test_what_a_killed_run_left_does_not_disturb_the_next(tmp_path):
     path, work = tmp_path / "r.csv", tmp_path / "work"
     path.write_text(text(rows()))
     work.mkdir()
-    with ingest.duckdb.connect(str(work / "ingest.duckdb")) as base:
+    with duckdb.connect(str(work / "ingest.duckdb")) as base:
         base.execute("create table raw as select 1 as user")
     (work / "items-00000.partial").write_bytes(b"half")
     check_equal(path, work)
@@ -188,7 +189,7 @@ def test_what_a_killed_run_left_does_not_disturb_the_next(tmp_path):
 
 def test_duckdb_is_held_to_its_memory_and_its_folder(tmp_path, monkeypatch):
     seen = {}
-    connect = ingest.duckdb.connect
+    connect = duckdb.connect
 
     def watched(store, config):
         base = connect(store, config=config)
@@ -196,7 +197,7 @@ def test_duckdb_is_held_to_its_memory_and_its_folder(tmp_path, monkeypatch):
             seen[name] = base.execute(f"select current_setting('{name}')").fetchall()[0][0]
         return base
 
-    monkeypatch.setattr(ingest.duckdb, "connect", watched)
+    monkeypatch.setattr(duckdb, "connect", watched)
     path = tmp_path / "r.csv"
     path.write_text(text(rows()))
     ingested(path, tmp_path / "work", memory=200 << 20)

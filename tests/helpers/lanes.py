@@ -1,8 +1,9 @@
 """Which tests the fast lane leaves out: those that start Spark, a server, a browser or a notebook, and the slow ones.
 
 Resources are known by the fixtures that a test asks for, or by a marker where there is no fixture. What is slow was
-measured: `make slow-list` runs the fast lane and adds to `tests/slow.txt` whatever took a second or more of processor
-time, that of programs it started included; a clock would measure who else uses the machine.
+measured: `make slow-list` runs every test and keeps in `tests/slow.txt` those that take a second or more of processor
+time, that of programs they start included; a clock would measure who else uses the machine. Files with slow tests are
+handed out first, so that no worker is left alone with one at the end.
 """
 
 import os
@@ -22,15 +23,8 @@ _spent: defaultdict[str, float] = defaultdict(float)
 _before = [0.0]
 
 
-def function_of(nodeid):
-    """The test without its parameters: one slow case makes all of them slow."""
-    return nodeid.partition("[")[0]
-
-
 def pytest_addoption(parser):
-    parser.addoption(
-        "--slow-list", action="store_true", help="add what takes a second or more to the list of slow tests"
-    )
+    parser.addoption("--slow-list", action="store_true", help="measure the tests that run, for the list of slow ones")
 
 
 def pytest_ignore_collect(collection_path):
@@ -41,7 +35,9 @@ def pytest_ignore_collect(collection_path):
 
 
 def pytest_collection_modifyitems(items):
-    slow = set(SLOW_LIST.read_text("utf-8").split())
+    slow, files = slow_tests(), defaultdict(float)
+    for name, seconds in slow.items():
+        files[file_of(name)] += seconds
     for item in items:
         for fixture in set(RESOURCES) & set(getattr(item, "fixturenames", ())):
             item.add_marker(RESOURCES[fixture])
@@ -50,6 +46,25 @@ def pytest_collection_modifyitems(items):
             item.add_marker("postgres")
         if function_of(item.nodeid) in slow:
             item.add_marker("slow")
+    items.sort(key=lambda item: -files.get(file_of(item.nodeid), 0.0))
+
+
+def slow_tests():
+    """Seconds by test, its cases together, as they were measured."""
+    rows = (line.split(" ", 1) for line in SLOW_LIST.read_text("utf-8").splitlines())
+    return {name: float(seconds) for seconds, name in rows}
+
+
+def file_of(nodeid):
+    return nodeid.partition("::")[0]
+
+
+def function_of(nodeid):
+    """The test without its parameters: its cases are fast or slow together."""
+    return nodeid.partition("[")[0]
+
+
+# --- measuring ---
 
 
 def processor_seconds():
@@ -69,13 +84,12 @@ def pytest_runtest_makereport():
 
 
 def pytest_runtest_logreport(report):
-    _spent[report.nodeid] += report.seconds
+    _spent[function_of(report.nodeid)] += report.seconds
 
 
 def pytest_sessionfinish(session):
     if session.config.getoption("slow_list") and not hasattr(session.config, "workerinput"):
-        for nodeid, seconds in sorted(_spent.items(), key=lambda one: -one[1])[:200]:
-            print(f"{seconds:8.1f} s  {nodeid}")  # noqa: T201
-        found = {function_of(nodeid) for nodeid, seconds in _spent.items() if seconds >= SECONDS}
-        known = set(SLOW_LIST.read_text("utf-8").split())
-        SLOW_LIST.write_text("".join(f"{name}\n" for name in sorted(known | found)), "utf-8")
+        others = {name: seconds for name, seconds in slow_tests().items() if name not in _spent}
+        found = others | {name: seconds for name, seconds in _spent.items() if seconds >= SECONDS}
+        ordered = sorted(found.items(), key=lambda one: -one[1])
+        SLOW_LIST.write_text("".join(f"{seconds:.1f} {name}\n" for name, seconds in ordered), "utf-8")

@@ -120,13 +120,13 @@ def test_ratings_declared_private_have_no_odds_to_state(ratings):
 
 
 def test_no_raw_rating_is_on_the_page():
-    """One rating has a value that nothing else has; no spelling of it may appear."""
+    """One rating has a value that nothing else has; no spelling of it may appear. Seeded, or noise could spell it."""
     rng = np.random.default_rng(0)
     cells = rng.choice(40 * 25, 400, replace=False)
     values = rng.choice([10_000.0, 10_900.0], 400)
     values[17] = canary = 10_437.0
     ratings = Ratings.from_arrays(cells // 25, cells % 25, values, scale=Scale(10_000, 10_900, step=1))
-    page = card_of(DPSR.paper(epsilon=1.0).fit(ratings).release.contents)
+    page = card_of(DPSR.paper(epsilon=1.0, random_state=0).fit(ratings).release.contents)
     for spelling in (f"{canary:.0f}", f"{canary:,.0f}"):
         assert spelling not in page
 
