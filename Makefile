@@ -18,7 +18,7 @@ demo: $(STAMP)  ## the main job on an embedded sample
 	$(BIN)/dpsr demo --out demo-release
 
 test: $(STAMP)  ## lint, types, documentation, all tests
-	$(MAKE) --no-print-directory check site
+	$(MAKE) --no-print-directory -j2 check site
 	$(PYTEST)
 
 quick: $(STAMP)  ## on every save: no Spark, server, browser or notebook, nothing slow

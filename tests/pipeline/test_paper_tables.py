@@ -108,6 +108,7 @@ write_release(contents, Path(sys.argv[1]))
 """
 
 
+@pytest.mark.spark
 @pytest.mark.skipif(
     "CI" not in os.environ and shutil.which("java") is None, reason="Spark needs Java, which is not installed"
 )

@@ -8,7 +8,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import surprise
-import torch
 from implicit.cpu.als import AlternatingLeastSquares
 from scipy.sparse import csr_array, csr_matrix
 from threadpoolctl import threadpool_limits
@@ -143,6 +142,8 @@ def test_surprise_trains_on_the_declared_scale_and_predicts_for_raw_ids(release)
 
 
 def test_torch_trains_with_a_loader_and_its_codes_become_ids(release):
+    import torch  # seconds, which nobody should wait for who runs other tests
+
     data = release.to_torch()
     assert len(data) == release.mask.n_ratings
     user, item, rating = data[17]
@@ -169,6 +170,8 @@ def test_torch_trains_with_a_loader_and_its_codes_become_ids(release):
 
 
 def test_torch_loaders_may_use_worker_processes(release):
+    import torch
+
     data = release.to_torch()
     loader = torch.utils.data.DataLoader(data, batch_size=400, num_workers=1, multiprocessing_context="spawn")
     ratings = torch.cat([r for _, _, r in loader])
