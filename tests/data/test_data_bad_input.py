@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -44,11 +45,16 @@ BAD_FILES = {
         r"could be the timestamp: 'time', 'ts'.*timestamp=\"\" to leave",
     ),
     "repeated column": ("r.csv", b"userId,userId,movieId,rating\n1,1,1,5\n", r"more than one column could be the user"),
-    "five numbers": ("r.csv", b"0,1,2,5,99\n", r"no column looks like the user; the columns are '0', '1', '2'"),
+    "five numbers": (
+        "r.csv",
+        b"0,1,2,5,99\n",
+        r"no column looks like the user; its 5 columns have numbers for names\. "
+        r"If the file has no header, add one",
+    ),
     "two columns": (
         "r.csv",
         b"user,item\n1,2\n",
-        r"needs a user, an item and a value, the first row has only 'user', 'item'",
+        r"needs a user, an item and a value, the first row has only 2 of them",
     ),
     "semicolons": (
         "r.csv",
@@ -60,25 +66,33 @@ BAD_FILES = {
     "non-numeric rating": (
         "r.csv",
         HEAD + b"2,20,good\n",
-        r"^r\.csv, row 3: rating 'good' is not a number\. Correct it",
+        r"^r\.csv, row 3: the rating is not a number\. Correct it",
     ),
     "decimal comma": (
         "r.csv",
         HEAD + b'2,20,"3,5"\n',
-        r"row 3: rating '3,5' is not a number\. Write decimals with a point",
+        r"row 3: the rating is not a number\. Write decimals with a point",
     ),
     "empty rating": ("r.csv", HEAD + b"2,20,\n", r"row 3: the rating is missing.*remove the row"),
     "blank rating": ("r.csv", HEAD + b"2,20,  \n", r"row 3: the rating is missing"),
-    "NaN rating": ("r.csv", HEAD + b"2,20,NaN\n", r"row 3: rating 'NaN' is not a finite number"),
-    "infinite rating": ("r.csv", HEAD + b"2,20,-inf\n", r"row 3: rating '-inf' is not a finite number"),
-    "overflowing rating": ("r.csv", HEAD + b"2,20,1e999\n", r"row 3: rating 'inf' is not a finite number"),
-    "huge rating": ("r.csv", HEAD + b"2,20,1e308\n", r"row 3: rating 1e\+308 is not on the scale"),
-    "off scale": ("r.csv", HEAD + b"2,20,6\n", r"row 3: rating 6 is not on the scale 1:5:1\. Declare the scale"),
-    "off grid": ("r.csv", HEAD + b"2,20,3.5\n", r"row 3: rating 3\.5 is not on the scale 1:5:1.*--snap"),
-    "row after empty lines": ("r.csv", b"\n" + HEAD + b"\n\n2,20,6\n", r"row 6: rating 6"),
-    "row after quoted line break": ("r.csv", b'user,item,rating,note\n1,1,5,"a\nb"\n2,2,6,\n', r"row 4: rating 6"),
-    "row without header": ("u.data", b"1\t1\t5\n2\t2\t6\n", r"^u\.data, row 2: rating 6"),
-    "row between double colons": ("ratings.dat", b"1::1::5\n2::2::x\n", r"^ratings\.dat, row 2: rating 'x'"),
+    "NaN rating": ("r.csv", HEAD + b"2,20,NaN\n", r"row 3: the rating is not a finite number"),
+    "infinite rating": ("r.csv", HEAD + b"2,20,-inf\n", r"row 3: the rating is not a finite number"),
+    "overflowing rating": ("r.csv", HEAD + b"2,20,1e999\n", r"row 3: the rating is not a finite number"),
+    "huge rating": ("r.csv", HEAD + b"2,20,1e308\n", r"row 3: the rating is not on the scale"),
+    "off scale": ("r.csv", HEAD + b"2,20,6\n", r"row 3: the rating is not on the scale 1:5:1\. Declare the scale"),
+    "off grid": ("r.csv", HEAD + b"2,20,3.5\n", r"row 3: the rating is not on the scale 1:5:1.*--snap"),
+    "row after empty lines": ("r.csv", b"\n" + HEAD + b"\n\n2,20,6\n", r"row 6: the rating is not on"),
+    "row after quoted line break": (
+        "r.csv",
+        b'user,item,rating,note\n1,1,5,"a\nb"\n2,2,6,\n',
+        r"row 4: the rating is",
+    ),
+    "row without header": ("u.data", b"1\t1\t5\n2\t2\t6\n", r"^u\.data, row 2: the rating is not on"),
+    "row between double colons": (
+        "ratings.dat",
+        b"1::1::5\n2::2::x\n",
+        r"^ratings\.dat, row 2: the rating is",
+    ),
     "duplicate": (
         "r.csv",
         HEAD + b"2,20,3\n2,10,3\n2,20,3\n1,10,5\n",
@@ -152,9 +166,9 @@ BAD_FILES = {
     "Parquet NaN rating": (
         "r.parquet",
         parquet(rating=[5, float("nan")]),
-        r"row 2: rating 'nan' is not a finite number",
+        r"row 2: the rating is not a finite number",
     ),
-    "Parquet off scale": ("r.parquet", parquet(rating=[5, 7]), r"row 2: rating 7 is not on the scale"),
+    "Parquet off scale": ("r.parquet", parquet(rating=[5, 7]), r"row 2: the rating is not on the scale"),
     "Parquet nested id": ("r.parquet", parquet(user=[[1], [2]]), r"r\.parquet"),
     "Parquet id of wrong type": (
         "r.parquet",
@@ -190,6 +204,38 @@ def test_a_bad_file_is_refused_with_file_row_and_remedy(tmp_path, case):
     assert message.isprintable()
 
 
+SECRET = "7361"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"user,item,rating\n1,1,5\n2,2,{SECRET}\n",
+        f"user,item,rating\n1,1,5\n2,2,{SECRET}.5\n",
+        f"user,item,rating\n1,1,5\n2,2,-{SECRET}\n",
+        f"user,item,rating\n1,1,5\n2,2,{SECRET} stars\n",
+        f"user,item,rating\n1,1,5\n2,2,'{SECRET},5'\n",
+        f"user,item,rating\n1,1,5\n2,2,4,{SECRET}\n",
+        f'user,item,rating\n1,1,"5\n2,2,{SECRET}\n',
+        f"1,1,{SECRET},0,0\n2,2,5,0,0\n",
+        f"1 {SECRET}\n",
+    ],
+)
+def test_no_message_about_a_bad_file_quotes_a_rating(tmp_path, text):
+    """Messages are pasted into tickets and logs, and the value of a rating is what is protected."""
+    (tmp_path / "r.csv").write_text(text)
+    with pytest.raises(DataError) as refused:
+        Ratings.read(tmp_path / "r.csv", scale=SCALE)
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize("second", [7361, 7361.5, "7361", 7361 << 70, [7361], {"stars": 7361}])
+def test_no_message_about_bad_arrays_quotes_a_rating(second):
+    with pytest.raises(DataError) as refused:
+        Ratings.from_arrays([1, 2], [1, 2], [1, second], scale=SCALE)
+    assert not {SECRET, str(7361 << 70)} & set(re.split(r"[^0-9]", str(refused.value)))
+
+
 def test_a_value_off_the_scale_is_a_scale_error(tmp_path):
     (tmp_path / "r.csv").write_bytes(HEAD + b"2,20,6\n")
     with pytest.raises(ScaleError):
@@ -212,7 +258,11 @@ def test_a_path_without_a_readable_file_is_refused(tmp_path):
 def test_what_is_quoted_is_short_and_cannot_drive_a_terminal(tmp_path, field):
     path = tmp_path / "r.csv"
     path.write_text(f"user,item,rating\na,x,1\nb,y,{field}\n")
-    with pytest.raises(DataError, match=r"row 3: rating '") as caught:
+    with pytest.raises(DataError, match=r"row 3: the rating is not a number") as caught:
+        Ratings.read(path, scale=SCALE)
+    assert str(caught.value).isprintable()
+    path.write_text(f"user,item,rating,timestamp\na,x,1,1\nb,y,1,{field}\n")
+    with pytest.raises(DataError, match=r"row 3: timestamp '") as caught:
         Ratings.read(path, scale=SCALE)
     assert str(caught.value).isprintable()
     assert len(str(caught.value).split("'")[1]) <= 58
@@ -258,10 +308,10 @@ BAD_ARRAYS = {
     "big ids": (([1, 2**70], [1, 2], [1, 2]), "beyond 64 bits are given as strings"),
     "two dimensions": (([1, 2], np.ones((2, 2)), [1, 2]), "'items' cannot be read as one column"),
     "a number": ((3, [1], [1]), "'users' cannot be read as one column"),
-    "NaN": (([1, 2], [1, 2], np.array([1, np.nan])), "the arrays, position 1: rating 'nan' is not a finite number"),
+    "NaN": (([1, 2], [1, 2], np.array([1, np.nan])), "the arrays, position 1: the rating is not a finite number"),
     "None": ((["a", None], [1, 2], [1, 2]), "position 1: the user is missing"),
-    "words": (([1, 2], [1, 2], ["1", "two"]), "position 1: rating 'two' is not a number"),
-    "off scale": (([1, 2], [1, 2], [1, 9]), "position 1: rating 9 is not on the scale"),
+    "words": (([1, 2], [1, 2], ["1", "two"]), "position 1: the rating is not a number"),
+    "off scale": (([1, 2], [1, 2], [1, 9]), "position 1: the rating is not on the scale"),
     "empty": (([], [], []), "the arrays: there are no ratings"),
     "empty strings": ((["", "a"], [1, 2], [1, 2]), "position 0: the user is missing"),
 }
