@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: docs site demo test check bench benchmark reproduce frontier picture venv clean
+.PHONY: docs site demo test check fuzz bench benchmark reproduce frontier picture venv clean
 
 venv: $(STAMP)
 
@@ -23,6 +23,9 @@ check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
+
+fuzz: $(STAMP)  ## ten thousand mutated release folders, in slices
+	$(BIN)/python tests/helpers/fuzz_folders.py 10000
 
 bench: $(STAMP)  ## ratios within one run; never a test
 	$(BIN)/python -m benchmarks
