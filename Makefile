@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 QUICK := not (spark or postgres or browser or notebook or slow)
 
-.PHONY: docs site demo test quick slow-list core check bench benchmark reproduce frontier picture venv clean
+.PHONY: docs site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture venv clean
 
 venv: $(STAMP)
 
@@ -31,6 +31,9 @@ check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
+
+fuzz: $(STAMP)  ## ten thousand mutated release folders, in slices
+	$(BIN)/python tests/helpers/fuzz_folders.py 10000
 
 bench: $(STAMP)  ## ratios within one run; never a test
 	$(BIN)/python -m benchmarks

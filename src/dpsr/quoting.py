@@ -60,6 +60,13 @@ def printable(text: str, limit: int) -> str:
     return "".join(character if character.isprintable() else "�" for character in cut)
 
 
+def without_values(reason: object) -> str:
+    """What a library said about data, less the data: text in quotes and numbers give way to three dots."""
+    text = re.sub(r"Could not convert .* with type", "Could not convert … with type", str(reason), flags=re.DOTALL)
+    text = re.sub(r"""(["'`]).*\1""", "…", text, flags=re.DOTALL)
+    return re.sub(r"(?<![A-Za-z0-9_])[-+]?[0-9][0-9.,eE+-]*", "…", text)
+
+
 def without_controls(text: str) -> str:
     """Text of any length in which nothing but line breaks steers a terminal."""
     if text.isprintable():

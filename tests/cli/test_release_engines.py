@@ -88,7 +88,7 @@ def test_a_database_is_refused(dpsr, csv, tmp_path):
 def test_a_bad_row_leaves_nothing(dpsr, csv, tmp_path):
     csv.write_text(csv.read_text() + "u1,i1,nine\n")
     outcome = dpsr("release", csv, *options(tmp_path / "r"), "--engine", "disk")
-    check_refused(outcome, tmp_path, "row 302: rating 'nine' is not a number")
+    check_refused(outcome, tmp_path, "row 302: the rating is not a number")
 
 
 def test_a_folder_with_other_peoples_files_is_never_used_or_deleted(dpsr, csv, tmp_path):

@@ -1,6 +1,7 @@
 """Bad input gets one sentence that names the file, the row and the remedy."""
 
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,38 @@ def test_a_bad_file_is_refused_with_file_row_and_remedy(tmp_path, case):
     assert message.isprintable()
 
 
+SECRET = "7361"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"user,item,rating\n1,1,5\n2,2,{SECRET}\n",
+        f"user,item,rating\n1,1,5\n2,2,{SECRET}.5\n",
+        f"user,item,rating\n1,1,5\n2,2,-{SECRET}\n",
+        f"user,item,rating\n1,1,5\n2,2,{SECRET} stars\n",
+        f"user,item,rating\n1,1,5\n2,2,'{SECRET},5'\n",
+        f"user,item,rating\n1,1,5\n2,2,4,{SECRET}\n",
+        f'user,item,rating\n1,1,"5\n2,2,{SECRET}\n',
+        f"1,1,{SECRET},0,0\n2,2,5,0,0\n",
+        f"1 {SECRET}\n",
+    ],
+)
+def test_no_message_about_a_bad_file_quotes_a_rating(tmp_path, text):
+    """Messages are pasted into tickets and logs, and the value of a rating is what is protected."""
+    (tmp_path / "r.csv").write_text(text)
+    with pytest.raises(DataError) as refused:
+        Ratings.read(tmp_path / "r.csv", scale=SCALE)
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize("second", [7361, 7361.5, "7361", 7361 << 70, [7361], {"stars": 7361}])
+def test_no_message_about_bad_arrays_quotes_a_rating(second):
+    with pytest.raises(DataError) as refused:
+        Ratings.from_arrays([1, 2], [1, 2], [1, second], scale=SCALE)
+    assert not {SECRET, str(7361 << 70)} & set(re.split(r"[^0-9]", str(refused.value)))
+
+
 def test_a_value_off_the_scale_is_a_scale_error(tmp_path):
     (tmp_path / "r.csv").write_bytes(HEAD + b"2,20,6\n")
     with pytest.raises(ScaleError):
@@ -49,7 +82,11 @@ def test_a_path_without_a_readable_file_is_refused(tmp_path):
 def test_what_is_quoted_is_short_and_cannot_drive_a_terminal(tmp_path, field):
     path = tmp_path / "r.csv"
     path.write_text(f"user,item,rating\na,x,1\nb,y,{field}\n")
-    with pytest.raises(DataError, match=r"row 3: rating '") as caught:
+    with pytest.raises(DataError, match=r"row 3: the rating is not a number") as caught:
+        Ratings.read(path, scale=SCALE)
+    assert str(caught.value).isprintable()
+    path.write_text(f"user,item,rating,timestamp\na,x,1,1\nb,y,1,{field}\n")
+    with pytest.raises(DataError, match=r"row 3: timestamp '") as caught:
         Ratings.read(path, scale=SCALE)
     assert str(caught.value).isprintable()
     assert len(str(caught.value).split("'")[1]) <= 58
@@ -95,10 +132,10 @@ BAD_ARRAYS = {
     "big ids": (([1, 2**70], [1, 2], [1, 2]), "beyond 64 bits are given as strings"),
     "two dimensions": (([1, 2], np.ones((2, 2)), [1, 2]), "'items' cannot be read as one column"),
     "a number": ((3, [1], [1]), "'users' cannot be read as one column"),
-    "NaN": (([1, 2], [1, 2], np.array([1, np.nan])), "the arrays, position 1: rating 'nan' is not a finite number"),
+    "NaN": (([1, 2], [1, 2], np.array([1, np.nan])), "the arrays, position 1: the rating is not a finite number"),
     "None": ((["a", None], [1, 2], [1, 2]), "position 1: the user is missing"),
-    "words": (([1, 2], [1, 2], ["1", "two"]), "position 1: rating 'two' is not a number"),
-    "off scale": (([1, 2], [1, 2], [1, 9]), "position 1: rating 9 is not on the scale"),
+    "words": (([1, 2], [1, 2], ["1", "two"]), "position 1: the rating is not a number"),
+    "off scale": (([1, 2], [1, 2], [1, 9]), "position 1: the rating is not on the scale"),
     "empty": (([], [], []), "the arrays: there are no ratings"),
     "empty strings": ((["", "a"], [1, 2], [1, 2]), "position 0: the user is missing"),
 }

@@ -172,7 +172,7 @@ def test_nothing_stays_in_the_folder_but_blocks(tmp_path):
     path.write_text(text(rows()))
     raw = ingested(path, tmp_path / "work", size=50)
     columns = ("items", LEVEL, TIMESTAMP)
-    expected = {f"{name}-{number:05d}.parquet" for name in columns for number in range(raw.table.n_blocks)}
+    expected = {f"{name}-{number:05d}.block.parquet" for name in columns for number in range(raw.table.n_blocks)}
     assert raw.table.n_blocks > 3
     assert {entry.name for entry in (tmp_path / "work").iterdir()} == expected
 

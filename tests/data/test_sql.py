@@ -76,12 +76,13 @@ def test_signs_that_drivers_treat_specially_reach_the_database_as_written(stocke
         ("drop table ratings", "."),
         ("insert into ratings values ('x', 1, 1) returning user_id, item_id, stars", "."),
         ("select 1; delete from ratings", "."),
-        ("selec user_id", "syntax error"),
+        ("selec user_id", "is not a SELECT"),
+        ("select user_id frm ratings where", "syntax error"),
         ("select user_id, item_id, stars from nowhere", "nowhere"),
         ("", "empty"),
         (QUERY + " where stars = 9", "no ratings"),
         ("select user_id, item_id, null as rating from ratings", "rating"),
-        ("select user_id, item_id, 'good' as rating from ratings", "'good' is not a number"),
+        ("select user_id, item_id, 'good' as rating from ratings", "the rating is not a number"),
         ("select user_id, item_id, stars * 3 as rating from ratings", "not on the scale"),
     ],
 )
@@ -91,6 +92,44 @@ def test_what_is_not_a_query_of_ratings_is_refused_in_a_sentence_and_changes_not
     assert word in str(refused.value)
     assert str(refused.value).isprintable()
     assert len(Ratings.from_sql(stocked, QUERY, scale=SCALE)) == 200
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "attach '{path}' as other",
+        "select 1; attach '{path}' as other",
+        "vacuum into '{path}'",
+        "/* a remark */ -- and another\n pragma journal_mode = wal",
+        "explain select user_id, item_id, stars as rating from ratings",
+        "select 1; commit; delete from ratings",
+        "with gone as (delete from ratings returning *) select user_id, item_id, stars as rating from gone",
+        "copy ratings to '{path}'",
+        "select user_id, item_id, stars as rating into other from ratings",
+        "begin",
+    ],
+)
+def test_whatever_is_not_one_select_makes_no_file_and_changes_nothing(stocked, tmp_path, query):
+    before, made = sorted(tmp_path.iterdir()), tmp_path / "made.db"
+    with pytest.raises(DataError, match="SELECT"):
+        Ratings.from_sql(stocked, query.format(path=made), scale=SCALE)
+    assert sorted(tmp_path.iterdir()) == before
+    assert len(Ratings.from_sql(stocked, QUERY, scale=SCALE)) == 200
+
+
+def test_a_select_may_begin_with_remarks_brackets_or_its_own_tables(stocked):
+    for query in (f"-- all of it\n/* yes */ {QUERY}", f"with all_of_it as ({QUERY}) select * from all_of_it"):
+        assert len(Ratings.from_sql(stocked, query, scale=SCALE)) == 200
+
+
+def test_a_value_the_database_itself_refuses_is_not_quoted(postgres):
+    address = postgres.new_database()
+    with psycopg.connect(address) as connection:
+        connection.execute("create table r (user_id int, item_id int, stars text)")
+        connection.execute("insert into r values (1, 1, '4'), (2, 2, '4,75')")
+    with pytest.raises(DataError, match="invalid input syntax for type integer") as refused:
+        Ratings.from_sql(address, "select user_id, item_id, stars::int as rating from r", scale=SCALE)
+    assert "4,75" not in str(refused.value)
 
 
 def test_types_of_postgresql_become_what_a_rating_table_knows(postgres):
@@ -112,7 +151,7 @@ def test_a_column_of_many_types_is_refused_with_the_cast_to_use(tmp_path, monkey
         connection.execute("create table r (user_id, item_id, rating)")
         connection.executemany("insert into r values (?, ?, ?)", [(1, 1, 1), (2, 2, 2.0), ("x", 1, 3), (2, 1, None)])
     address = f"sqlite:///{tmp_path}/r.db"
-    with pytest.raises(DataError, match=r"'user_id' cannot be read as one type.*cast"):
+    with pytest.raises(DataError, match=r"'user_id' has more than one type.*cast"):
         Ratings.from_sql(address, "select * from r where rating is not null", scale=SCALE)
     with pytest.raises(DataError, match="row 2: the rating is missing"):
         Ratings.from_sql(address, "select * from r where user_id = 2", scale=SCALE)

@@ -131,7 +131,7 @@ def test_columns_are_kept_hidden_and_dropped(tmp_path):
         next(public.scan([LEVEL]))
     public.drop("mark")
     assert not list(tmp_path.glob("mark-*"))
-    with pytest.raises(DataError, match=r"mark-00000\.parquet .* is missing"):
+    with pytest.raises(DataError, match=r"mark-00000\.block\.parquet .* is missing"):
         next(raw.table.scan(["mark"]))
 
 
@@ -145,19 +145,19 @@ def test_kept_columns_are_not_made_again(tmp_path):
 
     table.run(draw, writes=["mark"], keep=True)
     before = {path.name: path.read_bytes() for path in tmp_path.glob("mark-*")}
-    (tmp_path / "mark-00002.parquet").unlink()
+    (tmp_path / "mark-00002.block.parquet").unlink()
     n = len(drawn)
     table.run(draw, writes=["mark"], keep=True)
     assert len(drawn) == n + 1
     after = {path.name: path.read_bytes() for path in tmp_path.glob("mark-*")}
-    assert {name for name in before if before[name] != after[name]} == {"mark-00002.parquet"}
+    assert {name for name in before if before[name] != after[name]} == {"mark-00002.block.parquet"}
 
 
 @pytest.mark.parametrize("harm", ["vanish", "truncate", "shorten", "rubbish"])
 @pytest.mark.parametrize("column", [ITEMS, LEVEL])
 def test_a_block_file_that_goes_bad_is_one_sentence(tmp_path, harm, column):
     raw = on_disk(realistic(1, n_users=40, n_items=30, n_ratings=600), tmp_path, size=90)
-    path = tmp_path / f"{column}-00003.parquet"
+    path = tmp_path / f"{column}-00003.block.parquet"
     if harm == "vanish":
         path.unlink()
     elif harm == "truncate":

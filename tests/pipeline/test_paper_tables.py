@@ -163,7 +163,7 @@ def test_a_killed_run_keeps_the_symbols_it_had_drawn(ratings, tmp_path):
     """Under two different keys: what the first drew is what the second releases."""
     first = DPSR.paper(1.0).fit_table(on_disk(ratings, tmp_path), Journal(tmp_path, {"run": 1}))
     drawn, released = column(first.table, SYMBOL), column(first.table, first.ratings)
-    lost = tmp_path / f"{SYMBOL}-00002.parquet"
+    lost = tmp_path / f"{SYMBOL}-00002.block.parquet"
     lost.unlink()
     again = DPSR.paper(1.0).fit_table(on_disk(ratings, tmp_path), Journal(tmp_path, {"run": 1}))
     kept = np.ones(len(drawn), bool)

@@ -13,6 +13,7 @@ from dpsr.cli.terminal import out, promise, verdict
 
 if TYPE_CHECKING:
     from dpsr.evaluate.metrics.scores import Scores
+    from dpsr.types import Census
 
 EXAMPLE = "Example: dpsr demo --out demo-release"
 
@@ -27,6 +28,7 @@ def demo(
     from dpsr.evaluate.protocol import against_yardsticks
 
     train, test = demo_ratings().split(0.2, seed=0)
+    check_replaceable(out_dir, train.mask.census)
     out.print(f"Embedded sample (synthetic): {len(train):,} ratings to learn from, {len(test):,} held out.")
     out.print(f"{promise(epsilon)}\n")
     with out.status("Releasing ..."):
@@ -37,6 +39,23 @@ def demo(
     out.print(_comparison(scores))
     out.print(f"\n{verdict(model.certificate)}\n")
     out.print(_contents(folder))
+
+
+def check_replaceable(folder: Path, sample: Census) -> None:
+    """The demo replaces what a demo wrote, and nothing that somebody may have paid for."""
+    from dpsr.errors import ReleaseError
+    from dpsr.quoting import file_name
+    from dpsr.release.folder.examination import examine
+
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    found = examine(folder).certificate
+    counts = {"n_users": sample.n_users, "n_items": sample.n_items, "n_ratings": sample.n_ratings}
+    if found is None or found.charge is not None or not counts.items() <= found.public.items():
+        raise ReleaseError(
+            f"the folder {file_name(folder)} is not a release of the embedded sample, so the demo does not replace it. "
+            "Choose another name with --out."
+        )
 
 
 def _comparison(scores: dict[str, Scores]) -> Table:

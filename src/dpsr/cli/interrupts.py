@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM: both raise KeyboardInterrupt, wherever the command is, until it is too late to stop.
+"""Ctrl-C, SIGTERM and SIGHUP (the terminal is gone): all raise KeyboardInterrupt, wherever the command is, until it is
+too late to stop. SIGHUP stays ignored where it was ignored before the command began, as `nohup` wants it.
 
 An exception raised inside a finaliser or a callback of a C library is swallowed by Python. `check` is called between
 stages and raises such an interrupt again.
@@ -15,7 +16,8 @@ from typing import NoReturn
 
 from dpsr.errors import DpsrError
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_HANGUP = getattr(signal, "SIGHUP", None)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, *([] if _HANGUP is None else [_HANGUP]))
 _pending = threading.Event()
 
 
@@ -25,12 +27,13 @@ class InterruptedByHandError(DpsrError):
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """While this is open, SIGINT and SIGTERM raise KeyboardInterrupt."""
+    """While this is open, SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     _pending.clear()
-    before = {number: signal.signal(number, _interrupt) for number in _SIGNALS}
+    heard = [one for one in _SIGNALS if one != _HANGUP or signal.getsignal(one) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _interrupt) for number in heard}
     try:
         yield
     finally:

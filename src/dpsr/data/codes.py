@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from dpsr.arrays import AnyInts
 from dpsr.errors import DataError
-from dpsr.quoting import Source, printable, quoted
+from dpsr.quoting import Source, printable, quoted, without_values
 
 ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError)
 """What pyarrow is known to raise for data it cannot take. Caught around its calls only, never around our own code."""
@@ -38,7 +38,7 @@ def distinct(column: pa.ChunkedArray, role: str, source: Source) -> tuple[AnyInt
     except ARROW_ERRORS as error:
         raise DataError(
             f"{source.name}: the {role} column of type {quoted(column.type)} cannot be used "
-            f"({printable(str(error), 60)}). Write it as numbers or as UTF-8 text."
+            f"({printable(without_values(error), 60)}). Write it as numbers or as UTF-8 text."
         ) from error
     _refuse_missing(encoded, values, role, source)
     return encoded.indices.to_numpy(zero_copy_only=False), values

@@ -15,7 +15,7 @@ from dpsr.data.assemble import RatingColumns
 from dpsr.data.codes import ARROW_ERRORS
 from dpsr.data.files.layouts import find_columns
 from dpsr.errors import DataError
-from dpsr.quoting import Source, position, printable, quoted
+from dpsr.quoting import Source, position, printable, quoted, without_values
 
 _FRAME = Source("the frame", position)
 _ARRAYS = Source("the arrays", position)
@@ -70,8 +70,8 @@ def _column(array: Any, name: str, source: Source) -> pa.ChunkedArray:
         return _to_arrow(array)
     except ARROW_ERRORS as error:
         raise DataError(
-            f"{source.name}: {quoted(name)} cannot be read as one column ({printable(str(error), 60)}). Give numbers "
-            "only or strings only, in one dimension; integers beyond 64 bits are given as strings."
+            f"{source.name}: {quoted(name)} cannot be read as one column ({printable(without_values(error), 60)}). "
+            "Give numbers only or strings only, in one dimension; integers beyond 64 bits are given as strings."
         ) from error
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from shutil import rmtree
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from dpsr.data.numbers import code_ratings, read_times
 from dpsr.engine.disk import ITEMS, DiskTable
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.engine.table import BLOCK_RATINGS, TIMESTAMP
+from dpsr.engine.work_folder import SPILLED, STORE, clear_store, private_files
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import Source, quoted
 from dpsr.types import Census, Scale
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 _SORTED = "select u.code, i.code, r.level, r.time from raw r join users u on r.user = u.id join items i on "
 _SORTED += "r.item = i.id order by u.code, i.code, r.row"
 _BATCH = 1 << 17
-_SPILLED = "sorting"
 
 
 def ingest(
@@ -56,10 +55,9 @@ def ingest(
     if duplicates not in DUPLICATES:
         raise ParameterError(f"duplicates is one of {', '.join(DUPLICATES)}, found {quoted(duplicates)}.")
     duckdb = _duckdb()
-    store = work / "ingest.duckdb"
-    _remove(store)  # a run that was killed may have left one
+    clear_store(work)  # a run that was killed may have left one
     try:
-        with duckdb.connect(str(store), config=_limits(work, memory)) as base:
+        with private_files(), duckdb.connect(str(work / STORE), config=_limits(work, memory)) as base:
             source, timed = _fill(base, chunks_of_file(path, **named), scale)
             census = _census(base, source, timed=timed, text=recognised(path, **named)[1] is not None)
             return RawTable(_cut(base, work, census, duplicates, source, block_size(census)), scale)
@@ -69,7 +67,7 @@ def ingest(
             "Give a folder with more room (--work FOLDER), or more memory (--memory), and run again."
         ) from error
     finally:
-        _remove(store)
+        clear_store(work)
 
 
 def _duckdb() -> ModuleType:
@@ -83,17 +81,10 @@ def _duckdb() -> ModuleType:
         ) from error
 
 
-def _remove(store: Path) -> None:
-    """The database, its log, and what a sort may have spilled."""
-    store.unlink(missing_ok=True)
-    store.with_suffix(".duckdb.wal").unlink(missing_ok=True)
-    rmtree(store.with_name(_SPILLED), ignore_errors=True)
-
-
 def _limits(work: Path, memory: int) -> dict[str, Any]:
     return {
         "memory_limit": f"{memory // (1 << 20)}MB",
-        "temp_directory": str(work / _SPILLED),
+        "temp_directory": str(work / SPILLED),
     }
 
 

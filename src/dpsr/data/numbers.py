@@ -1,7 +1,8 @@
 """Ratings as levels of the declared scale, timestamps as Unix seconds.
 
 A number is written with digits, a decimal point and perhaps an exponent; spaces around it do not count. A rating that
-is missing, not finite or off the scale is an error with its row. Timestamps are numbers (rounded down to whole seconds)
+is missing, not finite or off the scale is an error with its row; the error never quotes it, because errors are pasted
+into tickets and a rating is what is protected. Timestamps are numbers (rounded down to whole seconds)
 or an Arrow time type; dates spelt out as text are refused, because their reading would be a guess.
 """
 
@@ -39,10 +40,9 @@ def code_ratings(column: pa.ChunkedArray, scale: Scale, source: Source) -> npt.N
     bad = ~on_scale[codes]
     if bad.any():
         row = int(np.argmax(bad))
-        value = float(values[codes[row]])
-        if not np.isfinite(value):
-            _refuse(str(value), "a finite number", "rating", row, source)
-        raise ScaleError(off_scale(value, scale, where=source.at(row)))
+        if not np.isfinite(values[codes[row]]):
+            _refuse("a finite number", "rating", row, source)
+        raise ScaleError(off_scale(scale, where=source.at(row)))
     return levels[codes]
 
 
@@ -58,7 +58,7 @@ def read_times(column: pa.ChunkedArray, source: Source) -> npt.NDArray[np.int64]
     bad = ~(np.abs(values) < _LATEST)[codes]
     if bad.any():
         row = int(np.argmax(bad))
-        _refuse(str(values[codes[row]]), "a time in Unix seconds", "timestamp", row, source)
+        _refuse("a time in Unix seconds", "timestamp", row, source, found=str(values[codes[row]]))
     return values.astype(np.int64)[codes]
 
 
@@ -101,9 +101,13 @@ def _refuse_text(text: str, role: str, row: int, source: Source) -> NoReturn:
         missing(role, row, source)
     finite = not pc.match_substring_regex(pa.scalar(text), _NOT_FINITE).as_py()
     comma = finite and text.replace(",", "", 1).isdecimal()
-    _refuse(text, ("a number" if finite else "a finite number"), role, row, source, comma=comma)
+    _refuse("a number" if finite else "a finite number", role, row, source, found=text, comma=comma)
 
 
-def _refuse(found: str, needed: str, role: str, row: int, source: Source, *, comma: bool = False) -> NoReturn:
+def _refuse(
+    needed: str, role: str, row: int, source: Source, *, found: str | None = None, comma: bool = False
+) -> NoReturn:
+    """Say which row it is. What stands there is quoted if it is a time, which is public, and not if it is a rating."""
     hint = "Write decimals with a point, not a comma. " if comma else ""
-    raise DataError(f"{source.at(row)}: {role} {quoted(found)} is not {needed}. {hint}{_ADVICE[role]}")
+    what = f"timestamp {quoted(found)}" if role == "timestamp" else "the rating"
+    raise DataError(f"{source.at(row)}: {what} is not {needed}. {hint}{_ADVICE[role]}")

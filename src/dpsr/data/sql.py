@@ -1,12 +1,15 @@
 """Ratings from a database: one query, read only, streamed to Arrow in chunks.
 
-PostgreSQL runs the query in a read-only transaction with a cursor on the server; SQLite opens the file read-only. Rows
+PostgreSQL runs the query in a read-only transaction with a cursor on the server; SQLite opens the file read-only and
+allows nothing but reading it, so that no other file is opened or made. Rows
 never exist as Python objects all at once: a chunk of them becomes Arrow columns, ids as codes into their distinct
 values, and is forgotten. Decimals become floats (a rating scale is far coarser) and UUIDs their text.
 """
 
 from __future__ import annotations
 
+import re
+import sqlite3
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
@@ -22,7 +25,12 @@ from dpsr.data.codes import ARROW_ERRORS
 from dpsr.data.files.layouts import find_columns
 from dpsr.database import Database
 from dpsr.errors import DataError
-from dpsr.quoting import Source, printable, quoted
+from dpsr.quoting import Source, printable, quoted, without_values
+
+_SELECT = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(select|with|values)\b", re.IGNORECASE | re.DOTALL)
+_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+_DATA_ERRORS = "22"
+"""How PostgreSQL's codes begin where a value is to blame, which its message then quotes."""
 
 CHUNK = 1 << 16
 """Rows held as Python objects at a time."""
@@ -43,6 +51,8 @@ def columns_of_query(
             columns = _columns(answer.partitions(CHUNK), roles.used, [names[place] for place in roles.used], source)
     except SQLAlchemyError as error:
         reason = database.reason(error) if isinstance(error, DBAPIError) else type(error).__name__
+        if str(getattr(getattr(error, "orig", None), "sqlstate", "")).startswith(_DATA_ERRORS):
+            reason = without_values(reason)
         raise DataError(
             f"{source.name} failed: {printable(reason, 160)}. Give one SELECT with a user, an item and a rating in "
             "each row, and an address that may read it; nothing else is run."
@@ -55,13 +65,24 @@ def _ask(connection: Connection, query: str, source: Source) -> CursorResult[Any
     statement = query.strip().rstrip(";")
     if not statement:
         raise DataError(f"{source.name} is empty. Give one with --query, such as: select user, item, rating from r.")
+    if not _SELECT.match(statement):
+        raise DataError(f"{source.name} is not a SELECT. Give one with a user, an item and a rating in each row.")
     if connection.dialect.name == "postgresql":
         connection = connection.execution_options(postgresql_readonly=True, stream_results=True)
         statement = statement.replace("%", "%%")  # the driver's placeholder
+    else:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        driver.set_authorizer(_reading_only)
     answer = connection.execution_options(yield_per=CHUNK).exec_driver_sql(statement)
     if not answer.returns_rows:
         raise DataError(f"{source.name} gives no rows. Give a SELECT with a user, an item and a rating in each row.")
     return answer
+
+
+def _reading_only(action: int, *_: str | None) -> int:
+    """SQLite asks before it does anything: another file, a setting, a change are refused."""
+    return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
 
 
 def _columns(
@@ -105,6 +126,6 @@ def _joined(chunks: list[pa.Array], name: str, source: Source) -> pa.ChunkedArra
 
 def _mixed(name: str, source: Source, error: BaseException) -> str:
     return (
-        f"{source.name}: the column {quoted(name)} cannot be read as one type ({printable(str(error), 60)}). Cast it "
-        "in the query, for example cast(rating as real) or cast(user_id as text)."
+        f"{source.name}: the column {quoted(name)} has more than one type ({printable(without_values(error), 60)}). "
+        "Cast it in the query, for example cast(rating as real) or cast(user_id as text)."
     )

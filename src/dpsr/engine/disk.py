@@ -1,13 +1,14 @@
 """The engine for tables larger than memory: blocks are Parquet files in a working folder.
 
-    items-00012.parquet     the item codes of block 12; every other column likewise
+    items-00012.block.parquet     the item codes of block 12; every other column likewise
     indptr is not stored: it follows from the census
 
 A pass holds one block, reads the next in a thread meanwhile, and writes new columns file by file, each under a
 temporary name first: a file that exists is complete. So a run that was killed finds the columns it had finished, and a
 block whose symbols were drawn is never drawn again (`keep`).
 
-The folder holds the secret column too, exactly as the input file does. It belongs on the curator's disk.
+The folder holds the secret column too, exactly as the input file does. It belongs on the curator's disk, and its
+files are for their owner alone (`work_folder`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import pyarrow.parquet as pq
 
 from dpsr.arrays import AnyArray
 from dpsr.engine.table import BLOCK_RATINGS, Block, PassResult, Table, Task, block_edges
+from dpsr.engine.work_folder import create_private
 from dpsr.errors import DataError
 from dpsr.types import Census
 
@@ -116,7 +118,7 @@ class DiskTable(Table):
         path = self._path(column, number)
         draft = path.with_suffix(".partial")
         try:
-            pq.write_table(pa.table({column: values}), draft, compression="none", use_dictionary=False)
+            pq.write_table(pa.table({column: values}), create_private(draft), compression="none", use_dictionary=False)
             os.replace(draft, path)
         except OSError as error:
             draft.unlink(missing_ok=True)
@@ -156,4 +158,4 @@ class DiskTable(Table):
         return block
 
     def _path(self, column: str, number: int) -> Path:
-        return self.folder / f"{column}-{number:05d}.parquet"
+        return self.folder / f"{column}-{number:05d}.block.parquet"

@@ -12,26 +12,24 @@ similarities of its Stage 2: the more there is, the fewer passes they take.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from shutil import rmtree
-from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-import numpy as np
 import pyarrow as pa
 
+from dpsr.data.fingerprint import fingerprint, fingerprint_key
 from dpsr.data.ingest import ingest
 from dpsr.data.spark.files import spark_table_of_file
 from dpsr.data.spark.session import spark_session
 from dpsr.engine.raw import RawTable
 from dpsr.engine.spark.table import SparkTable
 from dpsr.engine.table import BLOCK_RATINGS
-from dpsr.errors import DataError, ParameterError
+from dpsr.engine.work_folder import chosen_folder, hidden_folder, one_inside_the_other
+from dpsr.errors import ParameterError
 from dpsr.pipeline.estimator import announce
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.value import DPSR
@@ -48,7 +46,6 @@ _MMAP_THRESHOLD = -3
 
 _SMALLEST = 1 << 14
 _LEAST_SORT = 100 << 20
-_OURS = "dpsr-work"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -89,32 +86,15 @@ def give_back_freed_memory() -> None:
 
 @contextmanager
 def working_folder(chosen: Path | None, beside: Path) -> Iterator[Path]:
-    """The folder the user chose, which is left to be resumed if the run dies, or one that is deleted in any case."""
-    if chosen is None:
-        beside.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=f".{beside.name}.", suffix=".work", dir=beside.parent) as folder:
-            yield Path(folder)
-    else:
-        _claim(chosen)
-        yield chosen
-        rmtree(chosen)  # the release is written: nothing is left to resume
-
-
-def _claim(folder: Path) -> None:
-    """A folder of our own: it is deleted in the end, so it must be empty, or the one of a run before."""
-    mark = folder / _OURS
-    if folder.is_dir() and any(folder.iterdir()) and not mark.exists():
+    """The folder the user chose, which is left to be resumed if the run dies, or one that is emptied in any case."""
+    if chosen is not None and one_inside_the_other(chosen, beside):
         raise ParameterError(
-            f"--work {quoted(str(folder))} holds files that are not from dpsr, and it is deleted once the release is "
-            "written. Give an empty folder, or one that does not exist."
+            f"--work {quoted(str(chosen))} and --out {quoted(str(beside))} are one folder, or one lies inside the "
+            "other: the working folder is emptied once the release is written. Nothing was spent. Give two folders "
+            "side by side."
         )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        mark.touch()
-    except OSError as error:
-        raise DataError(
-            f"the working folder cannot be made: {error.strerror}. Give another one (--work FOLDER)."
-        ) from error
+    with hidden_folder(beside) if chosen is None else chosen_folder(chosen) as folder:
+        yield folder
 
 
 def table_on_disk(path: Path, work: Path, *, scale: Scale, memory: int, **reading: Any) -> RawTable:
@@ -166,20 +146,11 @@ def large_table(
         return
     with working_folder(work, beside) as folder:
         raw = table_on_disk(path, folder, scale=scale, memory=memory, **named)
-        yield raw, None if work is None else journal_for(estimator, path, folder, raw, named)
+        yield raw, None if work is None else journal_for(estimator, folder, raw, named)
 
 
-def journal_for(estimator: DPSR | PaperDPSR, path: Path, work: Path, raw: RawTable, reading: dict[str, Any]) -> Journal:
-    """The answers already given in a working folder, if it belongs to this run, cut into the same blocks."""
+def journal_for(estimator: DPSR | PaperDPSR, work: Path, raw: RawTable, reading: dict[str, Any]) -> Journal:
+    """The answers already given in a working folder, if it belongs to this run: same ratings, blocks, settings."""
     blocks = [[block.first, block.start] for block in raw.table.scan()]
     facts = {"settings": estimator.get_params(), "scale": str(raw.scale), "reading": reading, "blocks": blocks}
-    return Journal(work, claim_of(path, raw.table.census, facts))
-
-
-def claim_of(path: Path, census: Census, facts: dict[str, Any]) -> dict[str, Any]:
-    """Which run a working folder belongs to: the input by size and age, its public shape, and the settings."""
-    digest = hashlib.sha256()
-    for column in (census.user_counts, census.item_counts):
-        digest.update(np.ascontiguousarray(column).tobytes())
-    stat = path.stat()
-    return {"file": [stat.st_size, stat.st_mtime_ns], "counts": digest.hexdigest(), **facts}
+    return Journal(work, {"ratings": fingerprint(raw, fingerprint_key(work)), **facts})

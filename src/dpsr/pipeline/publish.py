@@ -26,6 +26,7 @@ from dpsr.certify.amounts import as_written, check_epsilon, written_up
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.manifest import MANIFEST, sha256_of
 from dpsr.engine.raw import RawTable
+from dpsr.engine.work_folder import clear_dead_runs
 from dpsr.errors import DpsrError, LedgerError, PrivacyError, ReleaseError
 from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.estimator import announce
@@ -145,6 +146,7 @@ def publish(
     """
     check_order(estimator, target, account=account, overwrite=overwrite, signer=signer)
     check_space(ratings, target)
+    clear_dead_runs(target.parent)
     try:
         with atomic_folder(target, overwrite=overwrite) as draft:
             if account is None:

@@ -137,21 +137,20 @@ class Scale:
         return np.where(inside, level, 0).astype(np.uint16), inside
 
     def encode(self, values: npt.ArrayLike) -> npt.NDArray[np.uint16]:
-        """The level of each value; an error names the first value that has none."""
+        """The level of each value; an error says where the first one stands that has none, and not what it is."""
         levels, ok = self.locate(values)
         if not ok.all():
-            row = int(np.argmin(ok))
-            raise ScaleError(off_scale(float(np.asarray(values, dtype=np.float64)[row]), self, where=f"position {row}"))
+            raise ScaleError(off_scale(self, where=f"position {int(np.argmin(ok))}"))
         return levels
 
     def clip(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return np.clip(values, self.low, self.high)
 
 
-def off_scale(value: float, scale: Scale, *, where: str) -> str:
-    """The one sentence for a rating that does not lie on the scale."""
+def off_scale(scale: Scale, *, where: str) -> str:
+    """The one sentence for a rating that does not lie on the scale; which rating it is stays secret."""
     return (
-        f"{where}: rating {value:g} is not on the scale {scale}. "
+        f"{where}: the rating is not on the scale {scale}. "
         "Declare the scale printed on your rating form (for half stars: 0.5:5:0.5), or let continuous values be put on "
         "its grid (snap=True, or --snap); it is never guessed from the data, because the observed range is private."
     )

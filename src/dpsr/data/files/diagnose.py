@@ -13,7 +13,7 @@ from dpsr.data.codes import ARROW_ERRORS
 from dpsr.data.files.layouts import Layout
 from dpsr.data.files.streams import BLOCK, blocks, lines, records
 from dpsr.errors import DataError
-from dpsr.quoting import file_name, printable, quoted
+from dpsr.quoting import file_name, printable, quoted, without_values
 
 
 def refusal(path: Path, layout: Layout, reason: str) -> DataError:
@@ -28,8 +28,8 @@ def refusal(path: Path, layout: Layout, reason: str) -> DataError:
 def unreadable(path: Path, reason: str) -> str:
     """The one sentence for a file that gives no rows, for a reason only Arrow knows."""
     return (
-        f"{file_name(path)} cannot be read ({printable(reason, 60)}). Check that it is complete and what its name "
-        "says, and copy or export it again."
+        f"{file_name(path)} cannot be read ({printable(without_values(reason), 60)}). Check that it is complete and "
+        "what its name says, and copy or export it again."
     )
 
 

@@ -104,10 +104,14 @@ def _complaint(role: str, given: str | None, matches: list[str], names: Sequence
     else:
         problem = f"no column looks like the {role}"
     advice = ', or timestamp="" to leave times out' if role == "timestamp" else ""
-    return (
-        f"{source}: {problem}; the columns are {quoted_list(names)}. "
-        f'Name the one to use with {role}="..." (or --{role} COLUMN){advice}.'
-    )
+    return f'{source}: {problem}; {_listed(names)}. Name the one to use with {role}="..." (or --{role} COLUMN){advice}.'
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The columns by name; but numbers may be the first rating of a file without a header, and are not shown."""
+    if any(_is_number(name) for name in names):
+        return f"its {len(names)} columns have numbers for names. If the file has no header, add one"
+    return f"the columns are {quoted_list(names)}"
 
 
 def _refuse_shared(places: dict[str, int], names: Sequence[str], source: str) -> None:
@@ -116,8 +120,8 @@ def _refuse_shared(places: dict[str, int], names: Sequence[str], source: str) ->
         if place in taken:
             raise DataError(
                 f"{source}: the column {quoted(names[place])} is named as {taken[place]} and as {role}. "
-                f'Give each its own column with {role}="..." (or --{role} COLUMN); the columns are '
-                f"{quoted_list(names)}."
+                f'Give each its own column with {role}="..." (or --{role} COLUMN); '
+                f"{_listed(names)}."
             )
         taken[place] = role
 
@@ -200,8 +204,12 @@ def _fields(line: str, delimiter: str) -> list[str]:
 def _is_rating_row(fields: list[str]) -> bool:
     if len(fields) > len(HEADERLESS):
         return False
+    return _is_number(fields[2])
+
+
+def _is_number(field: str) -> bool:
     try:
-        float(fields[2])
+        float(field)
     except ValueError:
         return False
     return True
@@ -215,6 +223,6 @@ def _too_few(first: str, fields: list[str], delimiter: str, source: str) -> str:
             f"Read it with {named(likely)}."
         )
     return (
-        f"{source}: a rating needs a user, an item and a value, the first row has only {quoted_list(fields)}. "
+        f"{source}: a rating needs a user, an item and a value, the first row has only {len(fields)} of them. "
         "Give a table with these three columns, and its delimiter with delimiter=\"...\" (or --delimiter ';')."
     )

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import AnyInts
 from dpsr.certify import Part
+from dpsr.engine.work_folder import create_private
 from dpsr.errors import PrivacyError
 
 
@@ -30,8 +31,8 @@ class Journal:
         start = folder / "run.json"
         if start.exists() and json.loads(start.read_text("utf-8")) != claim:
             raise PrivacyError(
-                "the working folder belongs to another run: its ratings, how they are read, epsilon or --memory "
-                "differ. Nothing was drawn. Give an empty folder with --work, or the same command again."
+                "the working folder belongs to another run: its ratings or their values, how they are read, epsilon "
+                "or --memory differ. Nothing was drawn. Give an empty folder with --work, or the same command again."
             )
         _write(start, claim)
 
@@ -61,7 +62,7 @@ def _plain(part: Part) -> Any:
 
 def _write(path: Path, record: Any) -> None:
     draft = path.with_suffix(".partial")
-    with draft.open("w", encoding="utf-8") as file:
+    with create_private(draft).open("w", encoding="utf-8") as file:
         json.dump(record, file)
         file.flush()
         os.fsync(file.fileno())

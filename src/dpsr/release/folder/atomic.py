@@ -29,7 +29,10 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from dpsr.certify.manifest import MANIFEST
+from dpsr.engine.work_folder import lock
 from dpsr.errors import ReleaseError
+from dpsr.quoting import quoted
+from dpsr.release.folder.layout import KNOWN
 
 _AT_FDCWD, _EXCHANGE = -100, 2
 _ASIDE = "replaced"
@@ -51,6 +54,11 @@ def check_target(path: Path, *, overwrite: bool = False) -> None:
         raise ReleaseError(f"the folder {path.name} exists already. Choose another name, or allow it with --force.")
     if inside and MANIFEST not in inside:
         raise ReleaseError(f"the folder {path.name} is not a release, so it is not replaced. Choose another name.")
+    if others := sorted(inside - KNOWN):
+        raise ReleaseError(
+            f"the folder {path.name} holds more than a release, and {quoted(others[0])} would be deleted with it. Move "
+            "that elsewhere, or choose another name."
+        )
 
 
 def _refuse_unwritable(folder: Path) -> None:
@@ -108,7 +116,7 @@ def clear_leftovers(path: Path) -> None:
         if root.is_symlink() or not root.is_dir():
             continue
         with suppress(OSError):
-            handle = _lock(root)  # fails while its owner lives
+            handle = lock(root)  # fails while its owner lives
             if (root / _ASIDE).is_dir() and not path.exists():
                 os.rename(root / _ASIDE, path)
             shutil.rmtree(root, ignore_errors=True)
@@ -140,6 +148,9 @@ def _swap_in(draft: Path, path: Path, *, overwrite: bool) -> None:
         if not _exchange(draft, path):
             os.rename(path, draft.parent / _ASIDE)
             os.rename(draft, path)
+        old = draft if draft.exists() else draft.parent / _ASIDE
+        if set(os.listdir(old)) - KNOWN:  # somebody put a file into it meanwhile: it is not ours to delete
+            os.rename(old, path.with_name(f"{path.name}.before.{secrets.token_hex(3)}"))
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -172,25 +183,13 @@ def waiting_lock(folder: Path) -> Iterator[None]:
 def _own(root: Path) -> int:
     """Lock a new draft for as long as this process lives; without locks (some network disks) nobody removes it."""
     try:
-        handle = _lock(root)
+        handle = lock(root)
     except OSError as error:
         if error.errno in (errno.EWOULDBLOCK, errno.ENOENT):
             raise
         return -1
     if not root.exists():  # another run took it for a leftover before the lock was on it
         raise OSError(errno.EBUSY, "another run is writing to the same folder")
-    return handle
-
-
-def _lock(root: Path) -> int:
-    import fcntl  # here, so that releases can be read where this does not exist
-
-    handle = os.open(root, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise
     return handle
 
 

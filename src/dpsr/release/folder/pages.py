@@ -8,26 +8,32 @@ unpacked the page headers are read and added up:
     bytes of headers and pages = bytes of the column, packed and unpacked, by the footer
     the columns one after the other, from the first byte after the magic number to the footer, and nothing between
 
-A page that claims to unpack to more than Snappy can pack into its bytes is refused too. Headers are Thrift structures
-in the compact protocol: a field is one byte (step to its number, type), integers are zigzag varints.
+A page that claims to unpack to more than Snappy can pack into its bytes is refused too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
-import pyarrow.parquet as pq
+from typing import NamedTuple
 
 from dpsr.certify.schema import MalformedError
+from dpsr.release.folder.thrift import I32, I64, Compact, Fields
 
 MAGIC = b"PAR1"
 _DATA, _DICTIONARY = 0, 2
 _BEST_RATIO, _ALWAYS = 22, 64
 """Three bytes of Snappy stand for at most 64; and a few bytes whatever the size."""
 
-_STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(13)
-_DEEPEST = 8
+_PACKED_BY = (0, 1)
+"""Nothing, or Snappy."""
+
+
+class ColumnChunk(NamedTuple):
+    """What a footer says of one column in one row group."""
+
+    start: int
+    packed: int
+    unpacked: int
+    values: int
 
 
 class Page(NamedTuple):
@@ -40,23 +46,47 @@ class Page(NamedTuple):
     header: int
 
 
-def check_pages(data: bytes, metadata: pq.FileMetaData) -> None:
+def read_footer(data: bytes, *, most_bytes: int) -> list[list[ColumnChunk]]:
+    """The columns of every row group, in order."""
+    size = int.from_bytes(data[-8:-4], "little")
+    if len(data) < 12 or data[:4] != MAGIC or data[-4:] != MAGIC or not 0 < size <= min(len(data) - 12, most_bytes):
+        raise MalformedError("it is not a Parquet file")
+    reader, end = Compact(data[: len(data) - 8], len(data) - 8 - size), len(data) - 8
+    try:
+        groups = reader.struct().structs(4)
+        found = [[_chunk(column) for column in group.structs(1)] for group in groups]
+    except (IndexError, RecursionError):
+        raise MalformedError("its footer cannot be read") from None
+    if reader.at != end:
+        raise MalformedError("its footer is followed by something else")
+    return found
+
+
+def _chunk(column: Fields) -> ColumnChunk:
+    about = column.get(3)
+    if set(column) - {2, 3} or not isinstance(about, Fields):
+        raise MalformedError("a column lies in another file, is encrypted, or has an index")
+    if about.whole(4, I32) not in _PACKED_BY:
+        raise MalformedError("a column is packed in another way, and columns are packed by Snappy")
+    start = about.whole(11 if 11 in about else 9, I64)
+    return ColumnChunk(start, about.whole(7, I64), about.whole(6, I64), about.whole(5, I64))
+
+
+def check_pages(data: bytes, groups: list[list[ColumnChunk]]) -> None:
     """Refuse a file whose pages are not what its footer declares, or that holds bytes nobody would read."""
     at = len(MAGIC)
-    for group in range(metadata.num_row_groups):
-        for place in range(metadata.num_columns):
-            at = _check_column(data, at, metadata.row_group(group).column(place))
-    if at + metadata.serialized_size + 4 + len(MAGIC) != len(data):
+    for column in (column for group in groups for column in group):
+        at = _check_column(data, at, column)
+    if at + int.from_bytes(data[-8:-4], "little") + 4 + len(MAGIC) != len(data):
         raise MalformedError("it holds bytes that belong to no column")
 
 
-def _check_column(data: bytes, start: int, column: Any) -> int:
+def _check_column(data: bytes, start: int, column: ColumnChunk) -> int:
     """Read the headers of one column of a row group; where it ends."""
-    first = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
-    if first != start or column.compression not in ("SNAPPY", "UNCOMPRESSED"):
-        raise MalformedError("its columns do not lie one after the other, packed by Snappy")
+    if column.start != start:
+        raise MalformedError("its columns do not lie one after the other")
     at, values, unpacked = start, 0, 0
-    stop = start + column.total_compressed_size
+    stop = start + column.packed
     while at < stop <= len(data):
         page = read_header(data, at)
         if page.kind not in (_DATA, _DICTIONARY) or page.unpacked > _BEST_RATIO * page.packed + _ALWAYS:
@@ -64,14 +94,14 @@ def _check_column(data: bytes, start: int, column: Any) -> int:
         values += page.values if page.kind == _DATA else 0
         unpacked += page.unpacked + page.header
         at += page.packed + page.header
-    if at != stop or values != column.num_values or unpacked != column.total_uncompressed_size:
+    if at != stop or values != column.values or unpacked != column.unpacked:
         raise MalformedError("its pages do not hold what its footer declares")
     return at
 
 
 def read_header(data: bytes, at: int) -> Page:
     """The page header that begins at a place."""
-    reader = _Compact(data, at)
+    reader = Compact(data, at)
     try:
         fields = reader.struct()
         kind, unpacked, packed = fields[1], fields[2], fields[3]
@@ -81,52 +111,3 @@ def read_header(data: bytes, at: int) -> Page:
     if not all(isinstance(number, int) and number >= 0 for number in (unpacked, packed, values)):
         raise MalformedError("a page has no size")
     return Page(kind, packed, unpacked, values, reader.at - at)
-
-
-class _Compact:
-    """Thrift's compact protocol, as far as a page header needs it; numbers are kept, texts are passed over."""
-
-    def __init__(self, data: bytes, at: int) -> None:
-        self.data, self.at = data, at
-        self._readers: dict[int, Callable[[int], Any]] = {
-            _TRUE: lambda _: True,
-            _FALSE: lambda _: False,
-            _BYTE: lambda _: self._byte(),
-            **dict.fromkeys((_I16, _I32, _I64), lambda _: self._zigzag()),
-            _DOUBLE: lambda _: self._pass_over(8),
-            _BINARY: lambda _: self._pass_over(self._varint()),
-            _STRUCT: self.struct,
-        }
-
-    def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Field numbers and values; a header has no lists or maps."""
-        fields: dict[int, Any] = {}
-        number = 0
-        while (head := self._byte()) != _STOP:
-            number = number + (head >> 4) if head >> 4 else self._zigzag()
-            if depth > _DEEPEST or head & 15 not in self._readers or number in fields:
-                raise MalformedError("a page has a header nobody knows")
-            fields[number] = self._readers[head & 15](depth + 1)
-        return fields
-
-    def _byte(self) -> int:
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def _varint(self) -> int:
-        value, shift = 0, 0
-        while True:
-            byte = self._byte()
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-            if shift > 63:
-                raise MalformedError("a page has a number without an end")
-
-    def _zigzag(self) -> int:
-        value = self._varint()
-        return (value >> 1) ^ -(value & 1)
-
-    def _pass_over(self, n: int) -> None:
-        self.at += n

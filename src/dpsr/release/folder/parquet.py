@@ -22,7 +22,7 @@ from dpsr.arrays import AnyArray
 from dpsr.certify.schema import MalformedError
 from dpsr.quoting import printable, quoted
 from dpsr.release.folder.layout import memory_of_machine
-from dpsr.release.folder.pages import MAGIC, check_pages
+from dpsr.release.folder.pages import ColumnChunk, check_pages, read_footer
 
 LARGEST = 1e75
 """A number of a model lies within this: products of four of them are still numbers."""
@@ -31,7 +31,7 @@ MOST_ROWS = (1 << 31) - 1
 MOST_WIDE = 1_024
 """Numbers in a vector."""
 
-_FOOTER = 1 << 26
+_FOOTER = 1 << 23
 _ROW_BYTES = 48
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _WRITTEN_AS: dict[str, Any] = {
@@ -60,6 +60,7 @@ def writer(path: Any, schema: pa.Schema) -> pq.ParquetWriter:
 def read_table(data: bytes, columns: Sequence[Column], rows: int) -> Mapping[str, Any]:
     """The columns of a table of `rows` rows: ids as Arrow arrays, everything else as numpy arrays."""
     ids = [column.name for column in columns if column.kind == "id"]
+    groups = read_footer(data, most_bytes=_FOOTER)
     file = _opened(data, ids)
     metadata, schema = file.metadata, file.schema_arrow
     if metadata.num_rows != rows:
@@ -67,16 +68,13 @@ def read_table(data: bytes, columns: Sequence[Column], rows: int) -> Mapping[str
     found = _matched(schema, columns)
     if set(metadata.metadata or {}) - {b"ARROW:schema"}:
         raise MalformedError("its footer holds notes nobody knows")
-    check_pages(data, metadata)
-    _check_values(metadata, [_width(schema, column) for column in found], rows, len(data))
+    check_pages(data, groups)
+    _check_values(groups, [_width(schema, column) for column in found], rows, len(data))
     table = _unpacked(file)
     return {column.name: _values(table[column.name], column) for column in found}
 
 
 def _opened(data: bytes, ids: Sequence[str]) -> pq.ParquetFile:
-    footer = int.from_bytes(data[-8:-4], "little")
-    if len(data) < 12 or data[:4] != MAGIC or data[-4:] != MAGIC or not 0 < footer <= min(len(data) - 12, _FOOTER):
-        raise MalformedError("it is not a Parquet file")
     try:
         return pq.ParquetFile(
             pa.BufferReader(data),
@@ -119,11 +117,10 @@ def _width(schema: pa.Schema, column: Column) -> int:
     return schema.field(column.name).type.list_size if column.kind == "vector" else 1
 
 
-def _check_values(metadata: pq.FileMetaData, widths: Sequence[int], rows: int, size: int) -> None:
+def _check_values(groups: list[list[ColumnChunk]], widths: Sequence[int], rows: int, size: int) -> None:
     """One number a row, or as many as a vector has; and room for all of them."""
     for place, width in enumerate(widths):
-        groups = (metadata.row_group(group) for group in range(metadata.num_row_groups))
-        if sum(group.column(place).num_values for group in groups) != rows * width:
+        if any(len(group) != len(widths) for group in groups) or sum(g[place].values for g in groups) != rows * width:
             raise MalformedError("a column has more or fewer values than rows")
     need, there = size + rows * (_ROW_BYTES + 16 * sum(widths)), memory_of_machine()
     if need > there:

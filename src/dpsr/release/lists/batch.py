@@ -57,9 +57,11 @@ class Rows:
 
     @classmethod
     def of(cls, rows: Floats) -> Rows:
-        """Norms are rounded up a little, since the bound needs them whole."""
+        """Norms are rounded up a little, since the bound needs them whole. What does not fit is infinite."""
         norms = np.sqrt(np.einsum("rd,rd->r", rows, rows)) * (1 + MARGIN)
-        return cls(np.ascontiguousarray(rows, dtype=np.float32), norms * sqrt(2 * (rows.shape[1] + 8) * _UNIT))
+        with np.errstate(over="ignore"):  # then `representable` is false, and single precision is not asked
+            single = np.ascontiguousarray(rows, dtype=np.float32)
+        return cls(single, norms * sqrt(2 * (rows.shape[1] + 8) * _UNIT))
 
 
 @dataclass(frozen=True, eq=False)
