@@ -67,15 +67,22 @@ def test_the_bound_is_tight_when_there_are_many_canaries():
     assert 0.95 < audit_pipeline(PlainResponse(1.0, 1), many, claim=1.0, seed=0).lower <= 1.0
 
 
-@pytest.mark.parametrize(
-    ("pipeline", "epsilon", "at_least"),
-    [(DPSR(3.0), 3.0, 1.5), (DPSR(1.0), 1.0, 0.0), (DPSR.paper(1.0), 1.0, 0.2), (DPSR.paper(3.0), 3.0, 0.5)],
-    ids=["default at 3", "default at 1", "paper at 1", "paper at 3"],
-)
-def test_our_pipelines_are_not_rejected_with_the_systems_randomness(ratings, pipeline, epsilon, at_least):
-    finding = audit_pipeline(pipeline, ratings, claim=epsilon)
+@pytest.mark.parametrize("pipeline", [DPSR(3.0), DPSR(1.0), DPSR.paper(1.0), DPSR.paper(3.0)], ids=repr)
+def test_our_pipelines_are_not_rejected_with_the_systems_randomness(ratings, pipeline):
+    """At a risk of one in a million, so that this fails once in a million runs; what it finds at least is not asked."""
+    finding = audit_pipeline(pipeline, ratings, claim=pipeline.epsilon, alpha=1e-6)
     assert pipeline.certificate.randomness == "system"
-    assert at_least <= finding.lower <= epsilon
+    assert finding.lower <= pipeline.epsilon
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "at_least"), [(DPSR(3.0), 1.2), (DPSR.paper(1.0), 0.15), (DPSR.paper(3.0), 0.5)], ids=repr
+)
+def test_an_audit_of_one_run_has_power(ratings, pipeline, at_least):
+    """The power of an attack is a matter of luck, so it is measured on seeds, where luck is always the same."""
+    seeds = range(3)
+    found = [audit_pipeline(pipeline.unfitted().set_params(random_state=s), ratings, claim=9.9, seed=s) for s in seeds]
+    assert at_least <= np.median([finding.lower for finding in found]) <= pipeline.epsilon
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -84,8 +91,8 @@ def test_our_default_pipeline_is_not_rejected_for_any_seed(ratings, seed):
 
 
 def test_the_published_pipeline_runs_under_the_same_audit(ratings):
-    pipeline = DPSR.paper(1.0, as_published=True)
-    finding = audit_pipeline(pipeline, ratings, claim=pipeline.fit(ratings).certificate.epsilon)
+    pipeline = DPSR.paper(1.0, as_published=True, random_state=0)
+    finding = audit_pipeline(pipeline, ratings, claim=pipeline.fit(ratings).certificate.epsilon, seed=0)
     assert 0.1 < finding.lower <= 1.64
 
 

@@ -1,6 +1,7 @@
 """The audits a command asks for: which trials, how the risk is shared, what is compared with what.
 
-All bounds of one report hold together at 95 % confidence: every trial gets an equal share of the 5 % risk.
+All bounds of one report hold together at 95 % confidence. Trials share the 5 % risk equally; where there is a run with
+canaries, which cannot be repeated as often as one likes, it gets half of the risk and the trials the other half.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import numpy.typing as npt
 from dpsr.audit.canaries import guess, plant
 from dpsr.audit.findings import CONFIDENCE, AuditReport, Finding
 from dpsr.audit.planted import planted
+from dpsr.audit.questions import WINDOWS, far_apart, several_channels, total, two_blocks, window
+from dpsr.audit.replay import audit_replay
 from dpsr.audit.stage1 import histogram, paired, published, repeated, single, sums, through_privatise, through_vault
 from dpsr.audit.tables import certificate_trials
 from dpsr.audit.trials import Trial, run
@@ -32,6 +35,9 @@ Report = Callable[[str], None]
 _SHARE = 0.5
 """How many of the ratings become canaries."""
 
+_FEW, _OTHER_BUDGETS = 3_000, (5.0, 0.002)
+"""Ratings of a replay, which needs no statistics, and budgets that buy every question there is on so few."""
+
 
 def audit_method(
     method: str,
@@ -42,17 +48,25 @@ def audit_method(
     seed: int | None = None,
     progress: Report = lambda _: None,
 ) -> AuditReport:
-    """Stage 1 of a method by trials, the whole pipeline by one run with canaries among `ratings` or made-up ones."""
+    """Stage 1 of a method by trials, what follows it by replay, the whole pipeline by one run with canaries.
+
+    Canaries are hidden among `ratings`, or among made-up ones.
+    """
     trials = stage1_trials(method, scale, check_epsilon(epsilon))
-    alpha = (1 - CONFIDENCE) / (len(trials) + 1)
-    findings = list(_findings(trials, _noise(seed), alpha, progress))
+    half = (1 - CONFIDENCE) / 2
+    findings = _findings(trials, _noise(seed), half / len(trials), progress)
     if method == "as-published":
         worst, certified = max(findings, key=lambda finding: finding.lower), AsPublished(scale, epsilon).epsilon
         findings.append(replace(worst, what="the same against its certificate", claimed=certified))
-    progress("whole pipeline, one run with canaries")
+    findings.append(fresh_keys(epsilon))
     pipeline = build(method, epsilon).set_params(random_state=seed)
     table = made_up(scale) if ratings is None else ratings
-    findings.append(audit_pipeline(pipeline, table, claim=epsilon, alpha=alpha, seed=seed))
+    if method != "as-published":  # which reads raw values after its noise, says so, and has no answers to keep
+        progress("the same answers on other ratings")
+        pipelines = [build(method, e).set_params(random_state=seed) for e in (epsilon, *_OTHER_BUDGETS)]
+        findings.append(audit_replay(pipelines, made_up(scale, ratings=_FEW), claim=epsilon))
+    progress("whole pipeline, one run with canaries")
+    findings.append(audit_pipeline(pipeline, table, claim=epsilon, alpha=half, seed=seed))
     return AuditReport(f"{method} at epsilon = {epsilon:g}, scale {scale}", tuple(findings), ratings is not None)
 
 
@@ -101,15 +115,32 @@ def stage1_trials(method: str, scale: Scale, epsilon: float) -> list[Trial]:
         paired("two ratings, one of them changed", one, through(one), one.epsilon),
         repeated("one rating in two releases", one, half, (through(one), through(half))),
     ]
+    trials += [two_blocks("two ratings in two blocks", one), far_apart("two ratings far apart", one)]
     if method == "default":
-        trials.append(sums("noisy sums of an item and a user", scale, epsilon))
-        trials.append(histogram("noisy histogram of levels", scale, epsilon))
+        trials += [
+            several_channels("one rating, several channels", scale, epsilon),
+            sums("noisy sums of an item and a user", scale, epsilon),
+            *(window(f"noisy sums, window {i}", scale, epsilon, *w) for i, w in enumerate(WINDOWS, start=1)),
+            total("noisy sum of all ratings", scale, epsilon),
+            histogram("noisy histogram of levels", scale, epsilon),
+        ]
     return trials
 
 
-def made_up(scale: Scale, seed: int = 20_240_602) -> RawRatings:
+def fresh_keys(claim: float, runs: int = 1_000) -> Finding:
+    """Whether every run has a key of its own: the names of what so many would draw are all different.
+
+    Two releases with one key have the same noise, so that their difference has none.
+    """
+    names = {NoiseSource.system().identity for _ in range(runs)}
+    detail = f"{len(names):,} different keys in {runs:,} runs"
+    return Finding("keys of the operating system", claim, 0.0 if len(names) == runs else np.inf, runs, detail)
+
+
+def made_up(scale: Scale, seed: int = 20_240_602, ratings: int = 30_000) -> RawRatings:
     """Ratings with the habits of people on any scale: stars, spread over its levels."""
-    stars = realistic(seed, n_users=600, n_items=300, n_ratings=30_000)
+    side = round((3 * ratings) ** 0.5)  # one cell in six is rated
+    stars = realistic(seed, n_users=2 * side, n_items=side, n_ratings=ratings)
     within = np.random.default_rng(seed).random(len(stars))
     levels = ((stars.levels + within) / 5 * scale.n_levels).astype(np.uint16)
     return RawRatings(stars.mask, levels, scale)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpsr.certify.certificate import number
+
 CONFIDENCE = 0.95
 CURATOR_ONLY = "This audit read raw ratings: its figures are not private. For the curator only."
 
@@ -57,7 +59,7 @@ class AuditReport:
                 {
                     "what": finding.what,
                     "claimed": finding.claimed,
-                    "lower": finding.lower,
+                    "lower": number(finding.lower),
                     "trials": finding.trials,
                     "detail": finding.detail,
                     "rejected": finding.rejected,

@@ -28,6 +28,12 @@ from dpsr.errors import PrivacyError
 
 Table: TypeAlias = tuple[tuple[int, ...], ...]
 
+VALUE_GRID = 1 << 12
+"""Half the scale's width is this many steps of the grid on which values are added up."""
+
+WEIGHT_GRID = 1 << 4
+"""Weights of sums are multiples of one over this."""
+
 _MOST_BITS = 62
 _MOST_COMPARISONS = 5_000_000
 """Cells compared when the deltas of a part are recomputed: some ten seconds."""

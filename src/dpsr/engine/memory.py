@@ -9,15 +9,18 @@ from itertools import pairwise
 import numpy as np
 
 from dpsr.arrays import AnyArray
-from dpsr.engine.table import TIMESTAMP, Block, PassResult, Table, Task, block_edges
+from dpsr.engine.table import BLOCK_RATINGS, TIMESTAMP, Block, PassResult, Table, Task, block_edges
 from dpsr.types import Mask
 
 
 class MemoryTable(Table):
     """A mask with columns."""
 
-    def __init__(self, mask: Mask, columns: Mapping[str, AnyArray] | None = None) -> None:
+    def __init__(
+        self, mask: Mask, columns: Mapping[str, AnyArray] | None = None, *, block_ratings: int = BLOCK_RATINGS
+    ) -> None:
         self.mask = mask
+        self._block_ratings = block_ratings
         self.census = mask.census
         self._columns: dict[str, AnyArray] = dict(columns or {})
         if mask.timestamps is not None:
@@ -74,7 +77,7 @@ class MemoryTable(Table):
 
     @cached_property
     def _blocks(self) -> list[Block]:
-        mask, edges = self.mask, block_edges(self.mask.user_counts)
+        mask, edges = self.mask, block_edges(self.mask.user_counts, self._block_ratings)
         return [
             Block(
                 first=int(a),

@@ -28,7 +28,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.exact import float_up
-from dpsr.certify.parts import ChannelPart, HistogramPart, LaplacePart, Part, SumsPart
+from dpsr.certify.parts import VALUE_GRID, WEIGHT_GRID, ChannelPart, HistogramPart, LaplacePart, Part, SumsPart
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import PrivacyError
@@ -39,12 +39,6 @@ from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.privatise import SEEDED, as_table, channel_part, public_facts
 from dpsr.types import Census, Scale
 from dpsr.types.raw import RawRatings
-
-VALUE_GRID = 1 << 12
-"""A window of half the scale's width is this many steps of the value grid."""
-
-WEIGHT_GRID = 1 << 4
-"""Weights are multiples of one over this."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,60 @@
+"""What the parts of one folder say about each other, beyond their form: a release that was computed fits together.
+
+sums       steps are the levels of the scale on a grid, clipped to a window: neighbouring levels that lie inside it
+           are as many steps apart as their values are, and no level lies farther from another than its value does.
+           A total has no window. Steps that were halved would buy half the noise.
+ratings    every released rating is what the model predicts of it. So ratings that were put into the table from
+           elsewhere, raw ones above all, are seen without a ledger and without a signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dpsr.arrays import Floats
+from dpsr.certify import Certificate
+from dpsr.certify.check import Check
+from dpsr.certify.parts import VALUE_GRID, WEIGHT_GRID, SumsPart
+from dpsr.types import Mask, Model, Scale
+
+_PIECE = 1 << 18
+"""Ratings whose predictions are held at a time."""
+
+_ROUNDING = 1e-6
+"""Shares of the scale's width by which a prediction may differ: other machines add in another order."""
+
+
+def check_consistency(model: Model, mask: Mask, ratings: Floats, certificate: Certificate) -> Iterator[Check]:
+    """Whether the parts describe this scale, and the table is this model's."""
+    for part in certificate.parts:
+        if isinstance(part, SumsPart):
+            yield Check(steps_fit(part, model.scale), f"{part.name}: its steps are the levels of the scale")
+    yield Check(_is_predicted(model, mask, ratings), "every released rating is what the model predicts of it")
+
+
+def steps_fit(part: SumsPart, scale: Scale) -> bool:
+    """Whether some window onto the scale has these steps; one step of rounding is allowed at either level."""
+    grid = scale.width / 2 / VALUE_GRID
+    stands_for = grid if part.name == "total" else grid / WEIGHT_GRID
+    if len(part.steps) != scale.n_levels or abs(part.step - stands_for) > _ROUNDING * stands_for:
+        return False
+    steps, values = np.array(part.steps, dtype=np.float64), scale.values / grid
+    moved, wanted = np.diff(steps), np.diff(values)
+    inside = (steps[:-1] > steps.min()) & (steps[1:] < steps.max())
+    if part.name == "total":
+        inside[:] = True
+    right = np.abs(moved - wanted) <= 1 + _ROUNDING * wanted
+    clipped = (moved >= 0) & (moved <= wanted * (1 + _ROUNDING) + 1)
+    return bool(np.where(inside, right, clipped).all())
+
+
+def _is_predicted(model: Model, mask: Mask, ratings: Floats) -> bool:
+    most = _ROUNDING * model.scale.width
+    users = mask.users
+    for start in range(0, len(ratings), _PIECE):
+        piece = slice(start, start + _PIECE)
+        if not (np.abs(model.predict(users[piece], mask.items[piece]) - ratings[piece]) <= most).all():
+            return False
+    return True
