@@ -26,7 +26,8 @@ from dpsr.errors import DpsrError, ReleaseError
 from dpsr.pipeline.cards import card_of, check_card
 from dpsr.pipeline.compare import compare
 from dpsr.pipeline.explain import explain_release
-from dpsr.pipeline.publish import Account, publish
+from dpsr.pipeline.account import Account
+from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release.folder.examination import examine
 from dpsr.release.keys import new_key, read_key

@@ -87,8 +87,8 @@ class PrivateRecommender(Parameters, ABC):
     random_state: int | None
 
     @abstractmethod
-    def fit(self, ratings: RawRatings) -> Self:
-        """Ask, infer, release."""
+    def fit(self, ratings: RawRatings, *, timestamps: bool = False) -> Self:
+        """Ask, infer, release; when ratings were given is left out unless `timestamps` are to be kept."""
 
     def predict(self, users: Ids, items: Ids) -> npt.NDArray[np.float64]:
         """Predicted ratings inside the scale; unknown users and items get the best that is known."""

@@ -84,9 +84,9 @@ class DPSR(PrivateRecommender):
         """The accuracy to expect at each epsilon, before anything is spent: reads the mask and no values."""
         return [forecast(mask, scale, epsilon, components) for epsilon in epsilons]
 
-    def fit(self, ratings: RawRatings) -> Self:
-        """Ask, infer, release. Only the vault sees values."""
-        contents = self.fit_table(RawTable.of(ratings))
+    def fit(self, ratings: RawRatings, *, timestamps: bool = False) -> Self:
+        """Ask, infer, release. Only the vault sees values. `timestamps` are left out of the release unless kept."""
+        contents = self.fit_table(RawTable.of(ratings if timestamps else ratings.without_timestamps()))
         released = cast(MemoryTable, contents.table)[RELEASED]
         self.release_ = Release(contents.model, released, contents.certificate, contents.method, contents.settings)
         return self

@@ -8,6 +8,7 @@ only if every id in it is spelt like one.
 from __future__ import annotations
 
 import codecs
+import os
 from os import PathLike
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
@@ -74,6 +75,8 @@ def existing(path: Path) -> Path:
         raise DataError(f"{name} cannot be opened. Check the path and who may read it.") from error
     if S_ISDIR(kind):
         raise DataError(f"{name} is a folder. Name one file of ratings in it.")
+    if S_ISREG(kind) and not os.access(path, os.R_OK):
+        raise DataError(f"{name} may not be read by you. Ask whoever owns it, or run as somebody who may.")
     if not S_ISREG(kind):  # a pipe can be read once, and a message about its rows needs to read it again
         raise DataError(f"{name} is not a regular file. Save the ratings to a file first.")
     return path
