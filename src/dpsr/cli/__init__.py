@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 the answer is no (a check failed); 2 bad input or a refusa
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import NoReturn
 
@@ -27,6 +28,7 @@ def _run() -> None:
     from dpsr.cli.help import UsageError, show_misuse
     from dpsr.cli.terminal import complain
 
+    logging.getLogger("dpsr").setLevel(logging.ERROR)  # commands say themselves what a ledger would add
     try:
         code = app(standalone_mode=False, prog_name="dpsr")
     except InterruptedByHandError as error:

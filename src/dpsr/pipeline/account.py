@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dpsr.certify import Certificate
 from dpsr.certify.amounts import as_written, check_epsilon, written_up
 from dpsr.errors import LedgerError, PrivacyError
 from dpsr.privacy.ledger.ledger import Budget, Charge, Ledger
@@ -33,6 +34,17 @@ ANOTHER_FILE = (
     "{here} was charged for other ratings before: other users, items or counts. A set that has grown keeps its name "
     "and its budget; another set needs a budget of its own (dpsr ledger init)."
 )
+
+
+def check_payable(*, seeded: bool, as_published: bool, nobody: str = "no ledger takes") -> None:
+    """Refuse what no ledger takes and nobody signs, before anything is spent."""
+    if seeded:
+        raise PrivacyError(f"{nobody} a seeded run: whoever has the seed can subtract the noise. Leave it out.")
+    if as_published:
+        raise PrivacyError(
+            f"{nobody} the paper's Stage 1 as published: its true epsilon exceeds the one asked for. "
+            "Use the repaired one (--method paper) or ours."
+        )
 
 
 class Doubt(NamedTuple):
@@ -73,7 +85,16 @@ class Account:
     charge_id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @classmethod
-    def open(cls, url: str, dataset: str | None, epsilon: float, note: str = "") -> Account:
+    def open(
+        cls,
+        url: str,
+        dataset: str | None,
+        epsilon: float,
+        note: str = "",
+        *,
+        same_data: bool = False,
+        another_file: bool = False,
+    ) -> Account:
         """The budget of `dataset`, or of the only data set in the ledger, for a release at `epsilon`.
 
         The price is the decimal somebody wrote, so that ten times 0.1 is 1; one that is not left is refused here.
@@ -81,7 +102,7 @@ class Account:
         price, ledger = as_written(check_epsilon(epsilon)), Ledger.open(url)
         budget = ledger.budget(dataset)
         budget.check(price)
-        return cls(ledger, budget.dataset, price, note)
+        return cls(ledger, budget.dataset, price, note, same_data, another_file)
 
     @property
     def budget(self) -> Budget:
@@ -116,6 +137,12 @@ class Account:
         """Pay; after this the ledger knows `charge_id`, and whose ratings it was for."""
         facts = {"method": method, "note": self.note, "charge_id": self.charge_id}
         return self.ledger.charge(self.dataset, self.price, fingerprint=fingerprint, **facts)
+
+    def record_once(self, charge: Charge, certificate: Certificate, manifest: str) -> None:
+        """Write down the folder a charge paid for; the same folder again is no news."""
+        recorded = [event.manifest for event in self.ledger.history(self.dataset) if event.charge == charge.id]
+        if manifest not in recorded:
+            self.ledger.record(charge, certificate, manifest=manifest)
 
     def was_charged(self) -> bool | None:
         """The ledger alone knows; None if it does not answer."""

@@ -68,13 +68,11 @@ class PaperDPSR(PrivateRecommender):
         self.tune = tune
         self.random_state = random_state
 
-    def fit(self, ratings: RawRatings, *, timestamps: bool = False, charge: ChargeReference | None = None) -> Self:
-        """All three stages. Only Stage 1 sees a value.
+    charged_as = "paper"
 
-        `timestamps` are left out of the release unless kept. `charge` is the entry of a ledger that paid.
-        """
+    def fit_ratings(self, ratings: RawRatings, *, charge: ChargeReference | None = None) -> Self:
+        """All three stages. Only Stage 1 sees a value. `charge` is the entry of a ledger that paid."""
         self._check()
-        ratings = ratings if timestamps else ratings.without_timestamps()
         announce("Drawing noise for every rating")
         private = privatise(ratings, self._mechanism(ratings.scale), noise=self._noise(), charge=charge)
         return self.reconstruct(private)

@@ -24,8 +24,8 @@ from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.manifest import MANIFEST, sha256_of
 from dpsr.engine.raw import RawTable
-from dpsr.errors import DpsrError, LedgerError, PrivacyError, ReleaseError
-from dpsr.pipeline.account import Account, fingerprint_of
+from dpsr.errors import DpsrError, LedgerError, ReleaseError
+from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.estimator import announce
 from dpsr.pipeline.paper import PaperDPSR
@@ -63,13 +63,7 @@ def check_order(
     if account is None and signer is None:
         return
     nobody = "no ledger takes" if account is not None else "nobody signs"
-    if estimator.random_state is not None:
-        raise PrivacyError(f"{nobody} a seeded run: whoever has the seed can subtract the noise. Leave it out.")
-    if isinstance(estimator, PaperDPSR) and estimator.as_published:
-        raise PrivacyError(
-            f"{nobody} the paper's Stage 1 as published: its true epsilon exceeds the one asked for. "
-            "Use the repaired one (--method paper) or ours."
-        )
+    check_payable(seeded=estimator.random_state is not None, as_published=estimator.as_published, nobody=nobody)
 
 
 def check_space(ratings: RawRatings | RawTable, target: Path) -> None:
@@ -127,8 +121,7 @@ def _charged(
 ) -> tuple[Certificate, str]:
     """Charge, fit, write, record; the certificate and the manifest's SHA-256."""
     announce("Charging the ledger")
-    method = "paper" if isinstance(estimator, PaperDPSR) else "default"
-    charge = account.charge(method, fingerprint_of(census_of(ratings)))
+    charge = account.charge(estimator.charged_as, fingerprint_of(census_of(ratings)))
     paid = estimator.unfitted().set_params(epsilon=charge.spendable)
     contents = _made(paid, ratings, journal, charge.reference)
     charge.check(contents.certificate)
@@ -145,7 +138,7 @@ def _made(
 ) -> Contents:
     """Noise and all that follows. What only ratings in memory can have (tuning, Stage 1 as published) is `fit`."""
     if isinstance(ratings, RawRatings) and isinstance(estimator, PaperDPSR) and estimator.fits_no_table:
-        return estimator.fit(ratings, charge=charge, timestamps=True).release.contents
+        return estimator.fit_ratings(ratings, charge=charge).release.contents
     table = RawTable.of(ratings) if isinstance(ratings, RawRatings) else ratings
     return estimator.fit_table(table, journal, charge=charge)
 

@@ -84,9 +84,11 @@ class DPSR(PrivateRecommender):
         """The accuracy to expect at each epsilon, before anything is spent: reads the mask and no values."""
         return [forecast(mask, scale, epsilon, components) for epsilon in epsilons]
 
-    def fit(self, ratings: RawRatings, *, timestamps: bool = False) -> Self:
-        """Ask, infer, release. Only the vault sees values. `timestamps` are left out of the release unless kept."""
-        contents = self.fit_table(RawTable.of(ratings if timestamps else ratings.without_timestamps()))
+    charged_as = "default"
+
+    def fit_ratings(self, ratings: RawRatings, *, charge: ChargeReference | None = None) -> Self:
+        """Spend the budget on ratings in memory; `charge` is the entry of a ledger that paid."""
+        contents = self.fit_table(RawTable.of(ratings), charge=charge)
         released = cast(MemoryTable, contents.table)[RELEASED]
         self.release_ = Release(contents.model, released, contents.certificate, contents.method, contents.settings)
         return self
