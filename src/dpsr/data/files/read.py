@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from dpsr.data.assemble import RatingColumns
 from dpsr.data.codes import ARROW_ERRORS, integers_if_canonical
 from dpsr.data.files.diagnose import refusal, unreadable
+from dpsr.data.files.json_lines import columns_of_json_lines, is_json_lines
 from dpsr.data.files.layouts import DOUBLE_COLON, Layout, Roles, find_columns, recognise
 from dpsr.data.files.streams import BLOCK, UNIT_SEPARATOR, blocks, line_of_record, open_bytes, open_table
 from dpsr.errors import DataError
@@ -33,6 +34,10 @@ _HEAD = 1 << 20
 
 def columns_of_file(path: str | PathLike[str], **named: str | None) -> RatingColumns:
     """The columns of a file in any layout that is known; see `recognised` for what may be named."""
+    if is_json_lines(existing(Path(path))):
+        return columns_of_json_lines(
+            Path(path), **{name: given for name, given in named.items() if name != "delimiter"}
+        )
     file, layout, roles = recognised(path, **named)
     if layout is None:
         return _columns_of_parquet(file, _parquet_schema(file), roles)
@@ -52,6 +57,8 @@ def recognised(
     file = existing(Path(path))
     head = read_head(file)
     layout = None
+    if is_json_lines(file):
+        raise DataError(f"{file_name(file)}: JSON lines are read into memory only. Save it as CSV or Parquet first.")
     if not is_parquet(file, head):
         layout = recognise(first_lines(file, head), _suffix(file), source=file_name(file), delimiter=delimiter)
     names = list(layout.names) if layout else _parquet_schema(file).names
