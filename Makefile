@@ -15,7 +15,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 demo: $(STAMP)  ## the main job on an embedded sample
-	$(BIN)/dpsr demo --out demo-release
+	$(BIN)/dpsr demo --out demo-release --force
 
 test: $(STAMP)  ## lint, types, documentation, all tests
 	$(MAKE) --no-print-directory -j2 check site

@@ -39,7 +39,7 @@ class PlainResponse(PrivateRecommender):
         self.epsilon = epsilon
         self.random_state = random_state
 
-    def fit(self, ratings):
+    def fit_ratings(self, ratings, *, charge=None):
         private = privatise(ratings, randomised_response(ratings.scale, self.epsilon), noise=self._noise())
         base = DPSR.paper(rank=1, n_iter=0).reconstruct(private).release
         self.release_ = replace(base, ratings=private.values)
@@ -104,7 +104,7 @@ class Leaky(PrivateRecommender):
         self.share = share
         self.random_state = random_state
 
-    def fit(self, ratings):
+    def fit_ratings(self, ratings, *, charge=None):
         release = DPSR(self.epsilon, random_state=self.random_state).fit(ratings).release
         self.release_ = replace(release, ratings=(1 - self.share) * release.ratings + self.share * ratings.values)
         return self
@@ -122,10 +122,10 @@ def test_a_pipeline_sold_below_its_price_is_rejected(ratings):
 class SharedNoise(PlainResponse):
     """Every rating drawn with the same random number: looks noisy, hides nothing."""
 
-    def fit(self, ratings):
+    def fit_ratings(self, ratings, *, charge=None):
         channel = randomised_response(ratings.scale, self.epsilon)
         once = [int(channel.sample(np.array([x], dtype=np.uint16), NoiseSource.seeded(0))[0]) for x in range(5)]
-        super().fit(ratings)
+        super().fit_ratings(ratings)
         self.release_ = replace(self.release_, ratings=channel.outputs[np.array(once)[ratings.levels]])
         return self
 

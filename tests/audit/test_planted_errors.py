@@ -316,20 +316,20 @@ ERRORS = (
     ),
     Error(
         "one key for all releases",
-        ((NoiseSource.system.__func__, "os.urandom(_KEY)", 'b"k" * _KEY'),),
+        ((vars(NoiseSource)["system"].__func__, "os.urandom(_KEY)", 'b"k" * _KEY'),),
         TWO_QUESTIONS,
         Keys(),
     ),
     Error(
         "a seed that calls itself private",
-        ((NoiseSource.seeded.__func__, "cls(False,", "cls(True,"),),
+        ((vars(NoiseSource)["seeded"].__func__, "cls(False,", "cls(True,"),),
         called("privacy/vault/test_privatise.py", "test_a_seed_means_not_private", "ratings"),
     ),
     Error(
         "histogram priced as if one count moved",
         (
             (Vault.histogram, "laplace_scale(2, epsilon)", "laplace_scale(1, epsilon)"),
-            (HistogramPart.sensitivity.fget, "return 2 if", "return 1 if"),
+            (vars(HistogramPart)["sensitivity"].fget, "return 2 if", "return 1 if"),
         ),
         called(VAULT, "test_a_histogram_moves_by_two_when_one_rating_changes", "ratings", "silent"),
         Trial("noisy histogram of levels", runs=1 << 12),

@@ -7,7 +7,8 @@ import pytest
 from dpsr import DPSR
 from dpsr.certify.manifest import write_manifest
 from dpsr.data import realistic
-from dpsr.pipeline.publish import Account, publish
+from dpsr.pipeline.account import Account
+from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
 
 

@@ -100,8 +100,7 @@ def test_the_command_prints_what_the_figures_say(dpsr):
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        ([], "--epsilon and --scale"),
-        (["--epsilon", "1"], "--epsilon and --scale"),
+        ([], "needs an --epsilon"),
         (["--epsilon", "1", "--release", "r"], "neither"),
         (["--epsilon", "0", "--scale", "1:5"], "above 0"),
         (["--epsilon", "1", "--scale", "5:1"], "LOW:HIGH:STEP"),

@@ -79,7 +79,7 @@ def test_somebody_new_gets_the_list_of_fold_in(dpsr, named):
         (["--all"], "belong together"),
         (["--rated", "film 3"], "ITEM=RATING"),
         (["--rated", "3=good"], "ITEM=RATING"),
-        (["--rated", "3=9"], "not on the scale"),
+        (["--rated", "3=9"], "not on this release's scale"),
         (["--rated", "nothing=5"], "nothing to learn from"),
         (["--user", "1", "-n", "0"], "n must be at least 1"),
         (["--user", "1", "--format", "xml"], "xml"),

@@ -12,8 +12,9 @@ from small_ratings import options, write_csv
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.errors import ReleaseError
+from dpsr.pipeline.account import Account
 from dpsr.pipeline.estimator import listening
-from dpsr.pipeline.publish import Account, publish
+from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release.folder.atomic import atomic_folder, check_target, clear_leftovers
 
@@ -78,7 +79,8 @@ import resource, sys
 import numpy as np
 from dpsr import DPSR, Ratings, Scale
 from dpsr.errors import ReleaseError
-from dpsr.pipeline.publish import Account, publish
+from dpsr.pipeline.account import Account
+from dpsr.pipeline.publish import publish
 from dpsr.pipeline.estimator import listening
 from pathlib import Path
 

@@ -13,8 +13,9 @@ from small_ratings import options, write_csv
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.errors import PrivacyError, ReleaseError
+from dpsr.pipeline.account import Account
 from dpsr.pipeline.estimator import listening
-from dpsr.pipeline.publish import Account, publish
+from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.privacy.noise import NoiseSource
 
@@ -187,17 +188,6 @@ def test_what_goes_wrong_after_the_charge_says_that_it_stays_spent(ratings, tmp_
         publish(ratings, DPSR(0.1), tmp_path / "r", account=account)
     assert ledger.budget().charges == 1
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]
-
-
-def test_what_a_plan_measures_is_charged_too_and_never_more_than_is_left(dpsr, csv, tmp_path, ledger):
-    options = [csv, "--scale", "1:5:1", "--ledger", tmp_path / "ledger.db", "--json"]
-    assert json.loads(dpsr("plan", *options).out)["epsilon_spent"] == 0
-    assert ledger.budget().charges == 0
-    assert dpsr("plan", *options, "--measure", "0.2", "--epsilon", "much").code == 2
-    assert ledger.budget().charges == 0
-    assert 0 < json.loads(dpsr("plan", *options, "--measure", "0.2").out)["epsilon_spent"] <= 0.2
-    assert (ledger.budget().left_epsilon, ledger.budget().releases) == (Fraction(1, 20), 1)
-    assert "0.05 left" in dpsr("plan", *options, "--measure", "0.2").err
 
 
 def test_two_runs_to_one_target_do_not_overwrite_each_other(ratings, tmp_path, ledger):

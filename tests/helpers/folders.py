@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 
 from dpsr import DPSR
 from dpsr.certify.manifest import write_manifest
-from dpsr.pipeline.publish import Account, publish
+from dpsr.pipeline.account import Account
+from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release import verify
 

@@ -10,7 +10,8 @@ from folders import change_column, charged, copied, rewrite
 from dpsr import DPSR
 from dpsr.certify.manifest import sha256_of, write_manifest
 from dpsr.data import realistic
-from dpsr.pipeline.publish import Account, publish
+from dpsr.pipeline.account import Account
+from dpsr.pipeline.publish import publish
 from dpsr.pipeline.verification import verify_release
 from dpsr.privacy.ledger.ledger import Ledger
 

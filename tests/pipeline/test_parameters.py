@@ -37,7 +37,7 @@ def test_a_clone_has_the_settings_and_nothing_else(model):
 
 def test_it_is_shown_as_one_would_write_it():
     assert repr(DPSR(2.5, delta=1e-6)) == "DPSR(epsilon=2.5, delta=1e-06)"
-    assert repr(DPSR()) == "DPSR()"
+    assert repr(DPSR()) == "DPSR(epsilon=1.0)"
     paper = DPSR.paper(0.5, alpha=0.3, random_state=3)
     assert eval(repr(paper), {"PaperDPSR": PaperDPSR}).get_params() == paper.get_params()
 

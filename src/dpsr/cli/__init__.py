@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 the answer is no (a check failed); 2 bad input or a refusa
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import NoReturn
 
@@ -24,19 +25,23 @@ def main() -> None:
 
 def _run() -> None:
     from dpsr.cli.app import app
+    from dpsr.cli.help import UsageError, show_misuse
     from dpsr.cli.terminal import complain
 
+    logging.getLogger("dpsr").setLevel(logging.ERROR)  # commands say themselves what a ledger would add
     try:
-        app()
+        code = app(standalone_mode=False, prog_name="dpsr")
     except InterruptedByHandError as error:
         _stop(str(error))
     except DpsrError as error:
         complain(str(error))
         sys.exit(2)
-    except SystemExit as stop:
-        if stop.code == 130:  # how the command framework reports Ctrl-C
-            _stop("interrupted.")
-        raise
+    except UsageError as error:
+        show_misuse(error)
+        sys.exit(2)
+    if code == 130:  # how the command framework reports Ctrl-C
+        _stop("interrupted.")
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _stop(message: str) -> NoReturn:

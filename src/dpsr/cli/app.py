@@ -25,33 +25,80 @@ from dpsr.cli import (
     reproduce,
     verify,
 )
+from dpsr.cli.help import Application, Group
 from dpsr.cli.terminal import out
 
-app = typer.Typer(
+FIRST, RELEASE, USE, CHECK, RESEARCH = "First steps", "Release", "Use a release", "Check", "Research"
+
+
+class _Root(Group):
+    order = (
+        "demo", "describe", "plan", "explain", "ledger", "keys", "release", "card", "recommend", "predict", "compare",
+        "verify", "audit", "doctor", "reproduce", "frontier", "benchmark",
+    )  # fmt: skip
+
+
+app = Application(
+    cls=_Root,
     name="dpsr",
-    help="Share ratings, or learn from them, without giving anyone away: differentially private sparse reconstruction.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    epilog="Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out release/",
+    help="Share ratings, or learn from them, without giving anyone away.",
+    epilog="Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out release/\nHelp on one command: "
+    "dpsr release -h",
 )
-app.command("release", epilog=release.EXAMPLE)(release.release)
-app.command("card", epilog=card.EXAMPLE)(card.card)
-app.command("verify", epilog=verify.EXAMPLE)(verify.verify)
-app.command("audit", epilog=audit.EXAMPLE)(audit.audit)
-app.command("explain", epilog=explain.EXAMPLE)(explain.explain)
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(keys.app, name="keys")
-app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
-app.command("describe", epilog=describe.EXAMPLE)(describe.describe)
-app.command("recommend", epilog=recommend.EXAMPLE)(recommend.recommend)
-app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
-app.command("compare", epilog=compare.EXAMPLE)(compare.compare)
-app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
-app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
-app.command("frontier", epilog=frontier.EXAMPLE)(frontier.frontier)
-app.command("benchmark", epilog=benchmark.EXAMPLE)(benchmark.benchmark)
-app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
+app.command("demo", short_help="Try it on an embedded sample", epilog=demo.EXAMPLE, rich_help_panel=FIRST)(demo.demo)
+app.command(
+    "describe",
+    short_help="What a rating file holds, without looking at a rating",
+    epilog=describe.EXAMPLE,
+    rich_help_panel=FIRST,
+)(describe.describe)
+app.command(
+    "plan",
+    short_help="What accuracy each epsilon would buy; spends nothing",
+    epilog=plan.EXAMPLE,
+    rich_help_panel=FIRST,
+)(plan.plan)
+app.command("explain", short_help="What an epsilon means", epilog=explain.EXAMPLE, rich_help_panel=FIRST)(
+    explain.explain
+)
+app.add_typer(ledger.app, name="ledger", rich_help_panel=RELEASE)
+app.add_typer(keys.app, name="keys", rich_help_panel=RELEASE)
+app.command("release", short_help="Ratings in, private release out", epilog=release.EXAMPLE, rich_help_panel=RELEASE)(
+    release.release
+)
+app.command(
+    "card", short_help="Draw the card of a release again, and its plots", epilog=card.EXAMPLE, rich_help_panel=RELEASE
+)(card.card)
+app.command(
+    "recommend",
+    short_help="Lists for one user, somebody new, or everybody",
+    epilog=recommend.EXAMPLE,
+    rich_help_panel=USE,
+)(recommend.recommend)
+app.command("predict", short_help="Predicted ratings for a file of pairs", epilog=predict.EXAMPLE, rich_help_panel=USE)(
+    predict.predict
+)
+app.command("compare", short_help="Releases side by side", epilog=compare.EXAMPLE, rich_help_panel=USE)(compare.compare)
+app.command(
+    "verify", short_help="Recompute the promise, check every byte", epilog=verify.EXAMPLE, rich_help_panel=CHECK
+)(verify.verify)
+app.command("audit", short_help="Attack the claim", epilog=audit.EXAMPLE, rich_help_panel=CHECK)(audit.audit)
+app.command("doctor", short_help="Is this machine fit", epilog=doctor.EXAMPLE, rich_help_panel=CHECK)(doctor.doctor)
+app.command("reproduce", short_help="The paper's experiment", epilog=reproduce.EXAMPLE, rich_help_panel=RESEARCH)(
+    reproduce.reproduce
+)
+app.command(
+    "frontier",
+    short_help="Accuracy against epsilon on real ratings (not private)",
+    epilog=frontier.EXAMPLE,
+    rich_help_panel=RESEARCH,
+)(frontier.frontier)
+app.command(
+    "benchmark",
+    short_help="Every method side by side (not private)",
+    epilog=benchmark.EXAMPLE,
+    rich_help_panel=RESEARCH,
+)(benchmark.benchmark)
 
 
 def _show_version(asked: bool) -> None:

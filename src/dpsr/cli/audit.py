@@ -15,6 +15,7 @@ from dpsr.cli.reading import (
     Duplicates,
     Item,
     OnDuplicates,
+    Query,
     Rating,
     RatingsSource,
     Reading,
@@ -38,7 +39,11 @@ MEANING = (
 
 def audit(
     source: Annotated[
-        Path | None, typer.Argument(help="A ratings file or a release folder; without it ratings are made up.")
+        RatingsSource | None,
+        typer.Argument(
+            parser=RatingsSource,
+            help="A ratings file, a database with --query, or a release folder; without it ratings are made up.",
+        ),
     ] = None,
     scale: Annotated[str | None, typer.Option(help="The rating scale, LOW:HIGH:STEP.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="The epsilon claimed, per rating.")] = None,
@@ -55,6 +60,7 @@ def audit(
     delimiter: Delimiter = None,
     duplicates: OnDuplicates = Duplicates.error,
     snap: Snap = False,
+    query: Query = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Bound epsilon from below by attacking: Stage 1 over all pairs of levels, the whole pipeline by canaries.
@@ -65,17 +71,17 @@ def audit(
     from dpsr.release import load_release
     from dpsr.types import Scale
 
-    folder = source is not None and source.is_dir()
+    folder = Path(source.text) if source is not None and not source.is_database else None
+    folder = folder if folder is not None and folder.is_dir() else None
     ratings = None
-    if source is not None and not folder and scale is not None:
-        ratings = Reading(
-            RatingsSource(str(source)), scale, user, item, rating, timestamp, delimiter, duplicates, snap
-        ).read()
+    if source is not None and folder is None and scale is not None:
+        named = (user, item, rating, timestamp, delimiter)
+        ratings = Reading(source, scale, *named, duplicates, snap, query).read()
     request = AuditRequest(
         method=method.value,
         scale=Scale.parse(scale, snap=snap) if scale else None,
         epsilon=epsilon,
-        release=load_release(source) if source is not None and folder else None,
+        release=None if folder is None else load_release(folder),
         ratings=ratings,
         demo=demo,
         planted=planted,

@@ -21,19 +21,24 @@ EXAMPLE = "Example: dpsr demo --out demo-release"
 def demo(
     out_dir: Annotated[Path, typer.Option("--out", help="Folder for the release.")] = Path("demo-release"),
     epsilon: Annotated[float, typer.Option(help="Privacy budget per rating.")] = 1.0,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing release folder.")] = False,
 ) -> None:
     """Release the embedded sample privately and compare it with honest yardsticks."""
     from dpsr import DPSR
+    from dpsr.certify.amounts import check_epsilon
     from dpsr.data import demo_ratings
     from dpsr.evaluate.protocol import against_yardsticks
+    from dpsr.release import check_target
 
+    check_epsilon(epsilon)
+    check_target(out_dir, overwrite=force)
     train, test = demo_ratings().split(0.2, seed=0)
     check_replaceable(out_dir, train.mask.census)
     out.print(f"Embedded sample (synthetic): {len(train):,} ratings to learn from, {len(test):,} held out.")
     out.print(f"{promise(epsilon)}\n")
     with out.status("Releasing ..."):
         model = DPSR(epsilon).fit(train)
-        folder = model.save(out_dir, overwrite=True)
+        folder = model.save(out_dir, overwrite=force)
     with out.status("Comparing ..."):
         scores = against_yardsticks({f"dpsr, private at epsilon = {epsilon:g}": model.model_}, train, test)
     out.print(_comparison(scores))

@@ -15,12 +15,14 @@ from dpsr.errors import ParameterError
 if TYPE_CHECKING:
     from dpsr.pipeline.explain import Explanation
 
-EXAMPLE = "Example: dpsr explain --epsilon 1 --scale 1:5:1"
+EXAMPLE = "Example: dpsr explain --epsilon 1"
 
 
 def explain(
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget per rating.")] = None,
-    scale: Annotated[str | None, typer.Option(help="The rating scale, LOW:HIGH:STEP.")] = None,
+    scale: Annotated[
+        str | None, typer.Option(help="The rating scale, LOW:HIGH:STEP, to see how often a rating is guessed right.")
+    ] = None,
     release: Annotated[Path | None, typer.Option(help="Explain a release folder instead.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
@@ -32,10 +34,10 @@ def explain(
 
     if release is not None and epsilon is None and scale is None:
         told = explain_release(load_release(release))
-    elif release is None and epsilon is not None and scale is not None:
-        told = of_epsilon(Scale.parse(scale), epsilon)
+    elif release is None and epsilon is not None:
+        told = of_epsilon(None if scale is None else Scale.parse(scale), epsilon)
     else:
-        raise ParameterError("explain needs either --epsilon and --scale, or --release and neither of them.")
+        raise ParameterError("explain needs an --epsilon (and perhaps a --scale), or a --release and neither of them.")
     if as_json:
         typer.echo(json.dumps(told.to_dict(), indent=2))
     else:
@@ -52,12 +54,8 @@ def _show(told: Explanation) -> None:
     for belief in told.beliefs:
         beliefs.add_row(_percent(belief.prior), _percent(belief.least), _percent(belief.most))
     out.print(beliefs)
-    guesses = Table("who guesses", "right", title=f"Guessing one of {told.n_levels} levels", title_justify="left")
-    guesses.add_row("from the scale alone, no release", _percent(told.guess_before))
-    if told.guess_channel is not None:
-        guesses.add_row("from this rating's own noisy value, best guess", _percent(told.guess_channel))
-    guesses.add_row("from anything of this epsilon, at most", _percent(told.guess_at_most))
-    out.print(guesses)
+    if told.n_levels is not None:
+        _show_guesses(told)
     persons = Table(
         "ratings of one person", "epsilon together", "odds change by", "50 % becomes at most", title_justify="left",
         title="One person: what they all add up to",
@@ -66,6 +64,19 @@ def _show(told: Explanation) -> None:
         persons.add_row(f"{person.ratings:,}", f"{person.epsilon:.4g}", _factor(person.odds), _percent(person.most))
     out.print(persons)
     out.print("Who rated what is public at every epsilon. Several releases of the same ratings add up, too.")
+    if told.n_levels is None:
+        out.print("How often a rating is guessed right depends on the rating form: add --scale 1:5:1, or what it is.")
+
+
+def _show_guesses(told: Explanation) -> None:
+    assert told.guess_before is not None
+    assert told.guess_at_most is not None
+    guesses = Table("who guesses", "right", title=f"Guessing one of {told.n_levels} levels", title_justify="left")
+    guesses.add_row("from the scale alone, no release", _percent(told.guess_before))
+    if told.guess_channel is not None:
+        guesses.add_row("from this rating's own noisy value, best guess", _percent(told.guess_channel))
+    guesses.add_row("from anything of this epsilon, at most", _percent(told.guess_at_most))
+    out.print(guesses)
 
 
 def _percent(share: float) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpsr.cli.help import Application
 from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
 from dpsr.quoting import for_terminal
@@ -18,7 +19,7 @@ from dpsr.quoting import for_terminal
 if TYPE_CHECKING:
     from dpsr.release.keys import SigningKey
 
-app = typer.Typer(help="Keys that sign releases, and signatures.", no_args_is_help=True)
+app = Application(help="Keys that sign releases, and signatures.")
 
 PASSPHRASE = "DPSR_KEY_PASSPHRASE"
 """Where a script leaves the passphrase of a key; people are asked for it."""

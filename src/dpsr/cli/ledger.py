@@ -11,13 +11,14 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from dpsr.cli.help import Application
 from dpsr.cli.terminal import out
 
 if TYPE_CHECKING:
     from dpsr.privacy.ledger.budget import Budget
     from dpsr.privacy.ledger.event import Event
 
-app = typer.Typer(help="Budgets of data sets, kept across runs and people.", no_args_is_help=True)
+app = Application(help="Budgets of data sets, kept across runs and people.")
 
 LEDGER_HELP = "a file such as ledger.db, or postgresql://user@host/database."
 

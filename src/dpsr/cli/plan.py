@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from dpsr.cli.ledger import LEDGER_HELP, Dataset
 from dpsr.cli.reading import (
     Delimiter,
     Duplicates,
@@ -28,9 +27,11 @@ from dpsr.cli.terminal import out
 EXAMPLE = "Example: dpsr plan ratings.csv --scale 1:5:1 --spread 1.1"
 
 NOTE = (
-    "Expected RMSE as a share of predicting one constant, from who rated what and typical shares of variance; no value "
-    "was used. Of the squared error: what cannot be known, what too few ratings cost, what privacy costs."
+    "RMSE: how far a prediction is off, in rating points{assumed}. Constant: the same as a part of what predicting one "
+    "number for everything would make. Last three: what the squared error consists of. A forecast from who rated what; "
+    "no rating was used and nothing was spent."
 )
+ASSUMED = ", if ratings spread by {spread:g} (assumed; --spread if you know it)"
 
 
 def plan(
@@ -38,10 +39,7 @@ def plan(
     scale: ScaleText,
     epsilon: Annotated[str, typer.Option(help="Budgets to compare, separated by commas.")] = "0.1,0.5,1,2,3,5,10",
     spread: Annotated[
-        float | None, typer.Option(help="Standard deviation of ratings, if you know it: RMSE in rating points.")
-    ] = None,
-    measure: Annotated[
-        float | None, typer.Option(help="Spend this much epsilon to measure spread and shares of variance privately.")
+        float | None, typer.Option(help="Standard deviation of ratings, if you know it; assumed otherwise.")
     ] = None,
     user: User = None,
     item: Item = None,
@@ -51,25 +49,20 @@ def plan(
     duplicates: OnDuplicates = Duplicates.error,
     snap: Snap = False,
     query: Query = None,
-    ledger: Annotated[
-        str | None, typer.Option(envvar="DPSR_LEDGER", help=f"Charge --measure to this ledger: {LEDGER_HELP}")
-    ] = None,
-    dataset: Dataset = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Say what accuracy to expect at each epsilon, before anything is spent."""
     from dpsr.pipeline.plan import plan_table
-    from dpsr.pipeline.publish import Account
 
     table = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap, query).read()
-    account = Account.open(ledger, dataset, measure, "dpsr plan --measure") if ledger and measure is not None else None
-    report = plan_table(table, epsilon, spread=spread, measure=measure, account=account)
+    report = plan_table(table, epsilon, spread=spread)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2))
         return
-    columns = ("epsilon", "RMSE / constant", "unknowable", "too few ratings", "privacy")
-    shown = Table(*columns, *(("RMSE",) if report.spread else ()), title="What to expect", title_justify="left")
+    shown = Table(title="What to expect", title_justify="left")
+    for name in ("epsilon", "RMSE", "constant", "unknowable", "too few ratings", "privacy"):
+        shown.add_column(name, justify="right")
     for row in report.rows():
         shown.add_row(*row)
     out.print(shown)
-    out.print(NOTE if report.certificate is None else report.certificate_words)
+    out.print(NOTE.format(assumed=ASSUMED.format(spread=report.spread) if report.assumed else ""))

@@ -39,7 +39,8 @@ def predict(
     loaded = open_release(release)
     batches = read_pairs(pairs, user=user, item=item, delimiter=delimiter)
     if out_file is None:
-        show(predict_all(loaded, batches), Format.json if as_json else how, title=f"Predictions for {pairs.name}")
+        rows, more = predict_all(loaded, batches), "--format csv prints them all, --out writes them to a file"
+        show(rows, Format.json if as_json else how, title=f"Predictions for {pairs.name}", more=more)
         return
     total = write_predictions(loaded, batches, out_file, overwrite=force)
     out.print(f"{total:,} predictions written to [bold]{for_terminal(out_file, 400)}[/bold].")

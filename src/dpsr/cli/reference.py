@@ -30,7 +30,7 @@ def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     children = getattr(command, "commands", {})
     if not children:
         yield name, command
-    for child in children:
+    for child in command.list_commands(None) if children else ():
         yield from _commands(children[child], f"{name} {child}")
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,7 +36,8 @@ from dpsr.cli.terminal import err, out, promise, verdict
 
 if TYPE_CHECKING:
     from dpsr.engine.raw import RawTable
-    from dpsr.pipeline.publish import Account, Published
+    from dpsr.pipeline.account import Account
+    from dpsr.pipeline.publish import Published
     from dpsr.privacy.vault.journal import Journal
     from dpsr.types.raw import RawRatings
 
@@ -71,6 +73,12 @@ def release(
         str | None, typer.Option(envvar="DPSR_LEDGER", help=f"Charge the budget kept here first: {LEDGER_HELP}")
     ] = None,
     dataset: Dataset = None,
+    same_data: Annotated[
+        bool, typer.Option("--same-data", help="The same ratings may be charged to more than one data set.")
+    ] = False,
+    another_file: Annotated[
+        bool, typer.Option("--another-file", help="The data set may have grown or changed since its last charge.")
+    ] = False,
     note: Annotated[str, typer.Option(help="A line for the ledger's history, such as what the release is for.")] = "",
     method: Annotated[
         Method, typer.Option(help="Pipeline: ours, the paper's (repaired), or exactly as published.")
@@ -79,6 +87,9 @@ def release(
     item: Item = None,
     rating: Rating = None,
     timestamp: Timestamp = None,
+    timestamps: Annotated[
+        bool, typer.Option("--timestamps", help="Release when each rating was given, exactly. Left out otherwise.")
+    ] = False,
     delimiter: Delimiter = None,
     duplicates: OnDuplicates = Duplicates.error,
     snap: Snap = False,
@@ -86,7 +97,9 @@ def release(
     engine: Annotated[
         Engine, typer.Option(help="Where the ratings are kept meanwhile: in memory, in blocks on disk, or on Spark.")
     ] = Engine.memory,
-    memory: Annotated[str, typer.Option(help="With --engine disk: how much memory may be used.")] = "2GB",
+    memory: Annotated[
+        str | None, typer.Option(help="With --engine disk: how much memory may be used; 2GB unless told.")
+    ] = None,
     work: Annotated[
         Path | None, typer.Option(help="With --engine disk: the folder for blocks; a killed run goes on from it.")
     ] = None,
@@ -100,17 +113,21 @@ def release(
     """Turn ratings into a private release: a rating table, a model and a certificate."""
     account, shown = None, err if as_json else out
     try:
+        from dpsr.pipeline.account import Account
         from dpsr.pipeline.methods import build
-        from dpsr.pipeline.publish import Account, check_order, check_space, publish
+        from dpsr.pipeline.publish import check_order, check_space, publish
 
         check_asking(as_json, yes)
+        check_engine(engine, memory, work)
         signer = None if sign is None else open_key(sign)
         estimator = build(method.value, epsilon)
         account = Account.open(ledger, dataset, epsilon, note) if ledger else None
         check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
-        reading = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap, query)
-        with gathered(reading, engine, estimator, out_dir, memory, work) as (table, journal):
+        when = timestamp if timestamps else ""
+        reading = Reading(ratings, scale, user, item, rating, when, delimiter, duplicates, snap, query)
+        with gathered(reading, engine, estimator, out_dir, memory or "2GB", work) as (table, journal):
             check_space(table, out_dir)
+            account = None if account is None else settled(account, table, same_data, another_file, ask=not yes)
             shown.print(preview(ratings.name, table, epsilon, account))
             if not yes:
                 agree()
@@ -158,6 +175,14 @@ def gathered(
         yield found
 
 
+def check_engine(engine: Engine, memory: str | None, work: Path | None) -> None:
+    """Options that only one engine reads are not passed over in silence by the others."""
+    from dpsr.errors import ParameterError
+
+    if engine is not Engine.disk and (memory is not None or work is not None):
+        raise ParameterError("--memory and --work are for ratings kept on disk. Add --engine disk, or leave them out.")
+
+
 def check_asking(as_json: bool, yes: bool) -> None:
     """A script cannot be asked."""
     from dpsr.errors import ParameterError
@@ -168,13 +193,28 @@ def check_asking(as_json: bool, yes: bool) -> None:
         )
 
 
+def settled(account: Account, table: RawRatings | RawTable, same: bool, another: bool, *, ask: bool) -> Account:
+    """The account with an answer for ratings that do not fit their name: by option, or by a person if one may ask."""
+    from dpsr.pipeline.account import fingerprint_of
+    from dpsr.pipeline.publish import census_of
+
+    account, found = replace(account, same_data=same, another_file=another), fingerprint_of(census_of(table))
+    while ask and (doubt := account.doubt(found)) is not None:
+        out.print(f"[yellow]Careful[/yellow]: {escape(doubt.words)}")
+        agree("Go on all the same?")
+        account = account.answered(doubt)
+    account.check(found)
+    return account
+
+
 def preview(name: str, table: RawRatings | RawTable, epsilon: float, account: Account | None) -> str:
     """What is there, what is promised, and what it will cost, before anything is spent."""
     from dpsr.pipeline.publish import census_of
 
     census = census_of(table)
     counts = f"{census.n_ratings:,} ratings, {census.n_users:,} users, {census.n_items:,} items."
-    return "\n".join([f"{escape(name)}: {counts}", promise(epsilon), NO_LEDGER if account is None else price(account)])
+    lines = [f"{escape(name)}: {counts}", promise(epsilon, timed=census.timed)]
+    return "\n".join([*lines, NO_LEDGER if account is None else price(account)])
 
 
 def price(account: Account) -> str:
@@ -190,9 +230,9 @@ def price(account: Account) -> str:
     )
 
 
-def agree() -> None:
+def agree(question: str = "Spend this budget and write the release?") -> None:
     """Ask before anything is spent; no is exit code 1."""
-    out.print("Spend this budget and write the release? [bold]\\[y/N][/bold] ", end="")
+    out.print(f"{question} [bold]\\[y/N][/bold] ", end="")
     try:
         answer = input()
     except EOFError:
@@ -211,7 +251,12 @@ def report(done: Published, account: Account | None) -> str:
     if account is not None and done.budget is not None:
         left, total = written_down(done.budget.left_epsilon), written_down(done.budget.epsilon)
         lines.append(f"The ledger has epsilon = {left} left of {total} for {escape(account.dataset)}.")
-    lines.append(f"Release written to [bold]{escape(str(done.folder))}[/bold]: ratings.parquet is the table to share.")
+    use = (
+        "ratings.parquet is the table to share"
+        if done.certificate.private
+        else "for experiments only, not to be shared"
+    )
+    lines.append(f"Release written to [bold]{escape(str(done.folder))}[/bold]: {use}.")
     lines.append(f"SHA-256 of its manifest, which stands for the whole folder: {done.manifest_sha256}")
     return "\n".join(lines)
 

@@ -32,15 +32,15 @@ JsonRows = Annotated[bool, typer.Option("--json", help="Short for --format json.
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
 
-def show(rows: pa.Table, how: Format, *, title: str = "") -> None:
-    """Print every row, or the first fifty as a table."""
+def show(rows: pa.Table, how: Format, *, title: str = "", more: str = "--format csv prints them all") -> None:
+    """Print every row, or the first fifty as a table and in words how to see `more`."""
     if how is Format.json:
         typer.echo(json_text(rows.to_pylist()))
     elif how is Format.csv:
         text = _as_csv(rows)  # to a file or a script byte for byte, to a terminal without what could steer it
         typer.echo(without_controls(text) if sys.stdout.isatty() else text, nl=False)
     else:
-        _as_table(rows, title)
+        _as_table(rows, title, more)
 
 
 def _as_csv(rows: pa.Table) -> str:
@@ -51,7 +51,7 @@ def _as_csv(rows: pa.Table) -> str:
     return buffer.getvalue().decode("utf-8")
 
 
-def _as_table(rows: pa.Table, title: str) -> None:
+def _as_table(rows: pa.Table, title: str, more: str) -> None:
     from rich.table import Table
 
     shown = Table(title=for_terminal(title) or None, title_justify="left")
@@ -61,7 +61,7 @@ def _as_table(rows: pa.Table, title: str) -> None:
         shown.add_row(*(_cell(value) for value in row.values()))
     out.print(shown)
     if len(rows) > SHOWN:
-        out.print(f"and {len(rows) - SHOWN:,} more rows: --format csv prints them all, --out writes them to a file.")
+        out.print(f"and {len(rows) - SHOWN:,} more rows: {more}.")
 
 
 def _cell(value: Any) -> str:

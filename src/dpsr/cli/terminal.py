@@ -37,15 +37,22 @@ def line(word: str, style: str, text: str) -> None:
     out.print(Text.assemble((word, style), " " * (7 - len(word)), without_controls(text)), soft_wrap=True)
 
 
-def promise(epsilon: float) -> str:
-    """What epsilon promises, in words, before anything is spent."""
+TIMED = (
+    "[yellow]Timestamps are released as they are[/yellow]: with them a person is found who told somebody when they "
+    "watched or bought what."
+)
+
+
+def promise(epsilon: float, *, timed: bool = False) -> str:
+    """What epsilon promises, in words, before anything is spent; `timed` if the release holds timestamps."""
     from dpsr.certify.odds import belief_at_most, factor_text, percent_up
 
     return (
         f"Protects the [bold]value[/bold] of every single rating at epsilon = {epsilon:g}: whatever somebody believed "
         f"about one rating, its odds change by at most a factor {factor_text(epsilon)} (a 50 % guess becomes at "
         f"most {percent_up(belief_at_most(0.5, epsilon))}).\n"
-        "Does not hide who rated what, how often, or when: that is public in this release."
+        "Does not hide who rated what and how often: that is public in this release. "
+        + (TIMED if timed else "When they did is left out (--timestamps keeps it).")
     )
 
 

@@ -1,9 +1,10 @@
 """Ratings as levels of the declared scale, timestamps as Unix seconds.
 
-A number is written with digits, a decimal point and perhaps an exponent; spaces around it do not count. A rating that
-is missing, not finite or off the scale is an error with its row; the error never quotes it, because errors are pasted
-into tickets and a rating is what is protected. Timestamps are numbers (rounded down to whole seconds)
-or an Arrow time type; dates spelt out as text are refused, because their reading would be a guess.
+A number is written with digits, a decimal point or comma and perhaps an exponent; spaces around it do not count.
+`1,000` is refused: it is one to some and a thousand to others. A rating that is missing, not finite or off the scale is
+an error with its row; the error never quotes it, because errors are pasted into tickets and a rating is what is
+protected. Timestamps are numbers, an Arrow time type, or ISO dates with or without a time of day (in UTC unless they
+say otherwise), rounded down to whole seconds; other dates are refused, because their reading would be a guess.
 """
 
 from __future__ import annotations
@@ -21,15 +22,19 @@ from dpsr.errors import DataError, ScaleError
 from dpsr.quoting import Source, quoted
 from dpsr.types.scale import Scale, off_scale
 
+_DECIMAL_COMMA = r"^([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})$"
+_ISO_DATE = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?$"
+)
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _NOT_FINITE = r"^(?i)[+-]?(nan|inf|infinity)$"
 _LATEST = 2.0**62
 
 _ADVICE = {
     "rating": 'Correct it, or name the column of ratings with rating="..." (or --rating COLUMN).',
-    "timestamp": "Convert times to Unix seconds, name another column with timestamp=\"...\" (or --timestamp COLUMN), "
-    'or leave times out with timestamp="".',
-}  # fmt: skip
+    "timestamp": "Give times as Unix seconds or as ISO dates (2020-01-31 18:00), name another column with "
+    'timestamp="..." (or --timestamp COLUMN), or leave times out with timestamp="".',
+}
 
 
 def code_ratings(column: pa.ChunkedArray, scale: Scale, source: Source) -> npt.NDArray[np.uint16]:
@@ -53,6 +58,9 @@ def read_times(column: pa.ChunkedArray, source: Source) -> npt.NDArray[np.int64]
             return np.asarray(_seconds(column).to_numpy(), dtype=np.int64)
         except ARROW_ERRORS:
             pass
+    spelt = _iso_seconds(column)
+    if spelt is not None:
+        return spelt
     codes, texts = distinct(column, "timestamp", source)
     values = np.floor(_numbers(codes, texts, "timestamp", source))
     bad = ~(np.abs(values) < _LATEST)[codes]
@@ -71,11 +79,29 @@ def _seconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.int64())
 
 
+def _iso_seconds(column: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
+    """Unix seconds if every one is an ISO date that a calendar has, all with a zone or all without."""
+    try:
+        texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        if texts.null_count or not pc.all(pc.match_substring_regex(texts, _ISO_DATE)).as_py():
+            return None
+    except ARROW_ERRORS:
+        return None
+    for unit, per_second in (("us", 10**6), ("ns", 10**9)):
+        for zone in (None, "UTC"):
+            try:
+                moments = texts.cast(pa.timestamp(unit, zone)).cast(pa.int64()).to_numpy()
+            except ARROW_ERRORS:
+                continue
+            return np.asarray(moments // per_second, dtype=np.int64)
+    return None
+
+
 def _numbers(codes: AnyInts, values: pa.Array, role: str, source: Source) -> npt.NDArray[np.float64]:
     """Distinct values as floats; text that is no number is refused with the first row that holds it."""
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return _as_floats(values, role, source)
-    texts = pc.utf8_trim_whitespace(values)
+    texts = pc.replace_substring_regex(pc.utf8_trim_whitespace(values), _DECIMAL_COMMA, r"\1.\2")
     good = pc.match_substring_regex(texts, _NUMBER).fill_null(True).to_numpy(zero_copy_only=False)
     bad = ~good[codes]
     if bad.any():
@@ -108,6 +134,6 @@ def _refuse(
     needed: str, role: str, row: int, source: Source, *, found: str | None = None, comma: bool = False
 ) -> NoReturn:
     """Say which row it is. What stands there is quoted if it is a time, which is public, and not if it is a rating."""
-    hint = "Write decimals with a point, not a comma. " if comma else ""
+    hint = "Write it without a comma: it is one to some and a thousand to others. " if comma else ""
     what = f"timestamp {quoted(found)}" if role == "timestamp" else "the rating"
     raise DataError(f"{source.at(row)}: {what} is not {needed}. {hint}{_ADVICE[role]}")

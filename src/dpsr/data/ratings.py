@@ -16,7 +16,7 @@ from dpsr.data.frames import columns_of_arrays, columns_of_frame
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
 from dpsr.types.raw import RawRatings
-from dpsr.types.scale import Scale
+from dpsr.types.scale import Scale, ScaleLike
 
 Duplicates = Literal["error", "first", "last"]
 
@@ -26,7 +26,8 @@ class Ratings(RawRatings):
     """Raw ratings on a declared scale, with everything needed to get them in.
 
     Ids may be integers or strings. A pair of user and item has one rating: `duplicates` says what to do about more,
-    refuse them ("error") or keep the "first" or "last" in the order of the input. Timestamps are Unix seconds.
+    refuse them ("error") or keep the "first" or "last" in the order of the input. Timestamps are Unix seconds. A scale
+    may be written `Scale(1, 5)`, `"1:5:1"` or `(1, 5)`.
 
     >>> ratings = Ratings.from_arrays(["ann", "bob", "bob"], [10, 20, 10], [5, 3, 1], scale=Scale(1, 5))
     >>> ratings
@@ -42,7 +43,7 @@ class Ratings(RawRatings):
         items: Any,
         values: Any,
         *,
-        scale: Scale,
+        scale: ScaleLike,
         timestamps: Any | None = None,
         duplicates: Duplicates = "error",
     ) -> Self:
@@ -54,7 +55,7 @@ class Ratings(RawRatings):
         cls,
         frame: Any,
         *,
-        scale: Scale,
+        scale: ScaleLike,
         user: str | None = None,
         item: str | None = None,
         rating: str | None = None,
@@ -74,7 +75,7 @@ class Ratings(RawRatings):
         cls,
         path: str | PathLike[str],
         *,
-        scale: Scale,
+        scale: ScaleLike,
         user: str | None = None,
         item: str | None = None,
         rating: str | None = None,
@@ -98,7 +99,7 @@ class Ratings(RawRatings):
         url: str,
         query: str,
         *,
-        scale: Scale,
+        scale: ScaleLike,
         user: str | None = None,
         item: str | None = None,
         rating: str | None = None,
@@ -115,9 +116,10 @@ class Ratings(RawRatings):
         return cls._assembled(columns, scale, duplicates)
 
     @classmethod
-    def _assembled(cls, columns: RatingColumns, scale: Scale, duplicates: str) -> Self:
-        mask, levels = assemble(columns, scale=scale, duplicates=duplicates)
-        return cls(mask, levels, scale)
+    def _assembled(cls, columns: RatingColumns, scale: ScaleLike, duplicates: str) -> Self:
+        declared = Scale.of(scale)
+        mask, levels = assemble(columns, scale=declared, duplicates=duplicates)
+        return cls(mask, levels, declared)
 
     def split(
         self, test_size: float = 0.2, *, seed: int | None = None, by: Literal["random", "time"] = "random"
@@ -151,6 +153,20 @@ class Ratings(RawRatings):
                 '(or --timestamp COLUMN), or split by="random".'
             )
         return np.argsort(self.mask.timestamps, kind="stable")
+
+    @property
+    def shape(self) -> tuple[int]:
+        """How many ratings, as an array would say."""
+        return (len(self),)
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Some of the ratings, by position or truth value; users and items keep their codes.
+
+        With `score` this is what scikit-learn's model selection asks of data: `cross_val_score(DPSR(1.0), ratings)`.
+        """
+        chosen = np.zeros(len(self), dtype=np.bool_)
+        chosen[rows[0] if isinstance(rows, tuple) else rows] = True
+        return self._select(chosen)
 
     def _select(self, rows: npt.NDArray[np.bool_]) -> Self:
         return type(self)(self.mask.select(rows), self.levels[rows], self.scale)

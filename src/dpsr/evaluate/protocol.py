@@ -16,6 +16,7 @@ import numpy.typing as npt
 from dpsr.arrays import Floats, Ints
 from dpsr.data import Ratings
 from dpsr.evaluate.baselines import ALS, Bias, Constant
+from dpsr.evaluate.baselines.bias import MostRatedFirst
 from dpsr.evaluate.metrics.accuracy import mae, rmse
 from dpsr.evaluate.metrics.ranking import Predictor, top_lists
 from dpsr.evaluate.metrics.scores import Scores, score
@@ -159,5 +160,10 @@ def against_yardsticks(models: dict[str, Predictor], train: RawRatings, test: Ra
         "user + item bias, not private": Bias(),
         "factorisation (ALS), not private": ALS(),
     }
-    fitted = {name: model.fit(train.mask, train.values, train.scale) for name, model in yardsticks.items()}
+    fitted: dict[str, Predictor] = {
+        "most rated first (for lists)": MostRatedFirst(
+            train.mask.item_counts.astype(np.float64), float(train.values.mean())
+        )
+    }
+    fitted |= {name: model.fit(train.mask, train.values, train.scale) for name, model in yardsticks.items()}
     return {name: score(model, train, test) for name, model in {**models, **fitted}.items()}

@@ -6,23 +6,32 @@ Settings have scikit-learn's manners without its import, which alone would take 
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsr.certify import Certificate
-from dpsr.errors import NotFittedError, ParameterError
+from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.manifest import MANIFEST, sha256_of
+from dpsr.data.score import root_mean_square_error
+from dpsr.errors import DataError, NotFittedError, ParameterError
+from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.cards import pages_of
+from dpsr.pipeline.notebook import shown_in_notebook
+from dpsr.privacy.ledger.ledger import Charge
 from dpsr.privacy.noise import NoiseSource
-from dpsr.release import Recommendations, Release
+from dpsr.release import Recommendations, Release, atomic_folder
 from dpsr.release.folder.files import write_release
+from dpsr.release.lists.tables import RecommendationLists
+from dpsr.release.release import ManyIds, Unknown
 from dpsr.types import Model
 from dpsr.types.mask import Ids
 from dpsr.types.raw import RawRatings
@@ -53,10 +62,35 @@ class Parameters:
         return type(self)(**self.get_params())
 
     def __repr__(self) -> str:
-        """As one would write it: settings that were left alone are left out."""
-        own = [(p.name, getattr(self, p.name)) for p in self._parameters() if getattr(self, p.name) != p.default]
+        """As one would write it: settings that were left alone are left out, but never epsilon."""
+        values = [(p, getattr(self, p.name)) for p in self._parameters()]
+        own = [(p.name, value) for p, value in values if value != p.default or p.name == "epsilon"]
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in own)})"
 
+
+def checked_ratings(ratings: object) -> RawRatings:
+    """Ratings on a declared scale; for anything else, what to write instead."""
+    if isinstance(ratings, RawRatings):
+        return ratings
+    kind = type(ratings).__name__
+    if hasattr(ratings, "columns") or hasattr(ratings, "__arrow_c_stream__"):
+        write = 'Ratings.from_frame(df, scale="1:5:1")'
+    elif isinstance(ratings, str | Path):
+        write = 'Ratings.read(path, scale="1:5:1")'
+    else:
+        write = 'Ratings.from_arrays(users, items, values, scale="1:5:1")'
+    raise DataError(
+        f"Ratings on a declared scale are needed, found {kind}. Write {write}, with the scale printed on your rating "
+        "form: it is never guessed, because the observed range is private."
+    )
+
+
+UNCHARGED = (
+    "no ledger was charged: nobody adds this fit up with other releases of the same ratings. Keep count with "
+    "fit(ratings, ledger='ledger.db') (to begin: dpsr ledger init). Said once."
+)
+_said = False
+_log = logging.getLogger("dpsr")
 
 Listener = Callable[[str], None]
 
@@ -84,19 +118,94 @@ class PrivateRecommender(Parameters, ABC):
     """A private recommender with scikit-learn manners. Subclasses set `release_` in `fit`."""
 
     release_: Release
+    _payment: tuple[Account, Charge] | None = None
+    epsilon: float
     random_state: int | None
+    as_published: bool = False
+    charged_as: ClassVar[str]
+    """The name of the method in a ledger's history."""
+
+    def fit(
+        self,
+        ratings: RawRatings,
+        *,
+        ledger: str | Path | None = None,
+        dataset: str | None = None,
+        note: str = "",
+        same_data: bool = False,
+        another_file: bool = False,
+        timestamps: bool = False,
+    ) -> Self:
+        """Ask, infer, release. Only the vault sees values.
+
+        With a `ledger` the budget of `dataset` (or of the only one) is charged first, as `dpsr release --ledger` does;
+        `save` then records the folder. `same_data` and `another_file` answer for ratings that do not fit that name.
+        When ratings were given is left out of the release unless `timestamps` are to be kept.
+        """
+        raw = checked_ratings(ratings)
+        raw = raw if timestamps else raw.without_timestamps()
+        with shown_in_notebook(listening):
+            if ledger is None:
+                self._say_uncharged()
+                self._payment = None
+                return self.fit_ratings(raw)
+            check_payable(seeded=self.random_state is not None, as_published=self.as_published)
+            answers = {"same_data": same_data, "another_file": another_file}
+            account = Account.open(str(ledger), dataset, self.epsilon, note, **answers)
+            return self._fit_charged(raw, account)
 
     @abstractmethod
-    def fit(self, ratings: RawRatings) -> Self:
-        """Ask, infer, release."""
+    def fit_ratings(self, ratings: RawRatings, *, charge: ChargeReference | None = None) -> Self:
+        """Spend the budget on ratings in memory; `charge` is the entry of a ledger that paid."""
+
+    def _fit_charged(self, ratings: RawRatings, account: Account) -> Self:
+        fingerprint = fingerprint_of(ratings.mask.census)
+        account.check(fingerprint)
+        announce("Charging the ledger")
+        charge = account.charge(self.charged_as, fingerprint)
+        paid = self.unfitted().set_params(epsilon=charge.spendable).fit_ratings(ratings, charge=charge.reference)
+        charge.check(paid.certificate)
+        for name, learned in vars(paid).items():
+            if name.endswith("_"):
+                setattr(self, name, learned)
+        self._payment = account, charge
+        return self
+
+    def _say_uncharged(self) -> None:
+        """Once in a process; a seeded run is not private anyway."""
+        global _said
+        if not _said and self.random_state is None:
+            _said = True
+            _log.warning(UNCHARGED)
+
+    def score(self, ratings: RawRatings, y: object = None) -> float:
+        """Minus the RMSE on `ratings` that were not fitted: greater is better, as scikit-learn's tools expect.
+
+        It compares with raw ratings, so it is the curator's own figure and **not private**.
+        """
+        return -root_mean_square_error(checked_ratings(ratings), self.predict)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
 
     def predict(self, users: Ids, items: Ids) -> npt.NDArray[np.float64]:
         """Predicted ratings inside the scale; unknown users and items get the best that is known."""
         return self.release.predict(users, items)
 
-    def recommend(self, user: str | int, n: int = 10) -> Recommendations:
-        """The `n` items that `user` has not rated and is most likely to meet and like."""
-        return self.release.recommend(user, n)
+    @overload
+    def recommend(self, user: str | int, n: int = 10, *, unknown: Unknown = "error") -> Recommendations: ...
+
+    @overload
+    def recommend(self, user: ManyIds, n: int = 10, *, unknown: Unknown = "error") -> RecommendationLists: ...
+
+    def recommend(self, user: Any, n: int = 10, *, unknown: Unknown = "error") -> Any:
+        """The `n` items that `user` has not rated and is most likely to meet and like; for an array, a table of lists.
+
+        A user the release does not know is an error; with `unknown="average"` they get what the average user would.
+        """
+        return self.release.recommend(user, n, unknown=unknown)
 
     def recommend_all(self, path: str | Path, n: int = 10, *, overwrite: bool = False) -> Path:
         """Write every user's list to one file (`.parquet` or `.csv`), whole or not at all."""
@@ -107,9 +216,14 @@ class PrivateRecommender(Parameters, ABC):
         return self.release.fold_in(items, values, n)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the release folder with its card, whole or not at all."""
-        contents = self.release.contents
-        return write_release(contents, Path(path), overwrite=overwrite, pages=pages_of(contents))
+        """Write the release folder with its card, whole or not at all; a ledger that paid records it first."""
+        contents, payment = self.release.contents, self._payment
+        with atomic_folder(Path(path), overwrite=overwrite) as draft:
+            write_release(contents, draft, pages=pages_of(contents))
+            if payment is not None:
+                account, charge = payment
+                account.record_once(charge, contents.certificate, sha256_of((draft / MANIFEST).read_bytes()))
+        return Path(path)
 
     @property
     def release(self) -> Release:

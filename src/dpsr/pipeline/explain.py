@@ -46,16 +46,19 @@ class Person:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Epsilon as odds, beliefs, guesses and sums. `channel` is None where no symbol per rating was released."""
+    """Epsilon as odds, beliefs, guesses and sums.
+
+    `guess_channel` is None where no symbol per rating was released; without a scale all guesses are.
+    """
 
     epsilon: float
     delta: float
-    scale: str
+    scale: str | None
     odds: float
     beliefs: tuple[Belief, ...]
-    n_levels: int
-    guess_before: float
-    guess_at_most: float
+    n_levels: int | None
+    guess_before: float | None
+    guess_at_most: float | None
     guess_channel: float | None
     persons: tuple[Person, ...]
 
@@ -67,9 +70,11 @@ class Explanation:
         return record
 
 
-def explain(scale: Scale, epsilon: float) -> Explanation:
-    """What `epsilon` means on this scale, under the most telling lawful channel."""
+def explain(scale: Scale | None, epsilon: float) -> Explanation:
+    """What `epsilon` means, and on a scale, how often a rating is guessed under the most telling lawful channel."""
     asked = check_epsilon(epsilon)
+    if scale is None:
+        return _explanation(None, asked, 0.0, None, COUNTS)
     uniform = np.full(scale.n_levels, 1 / scale.n_levels)
     guess = guess_right(optimal_channel(scale, asked, uniform).weights.tolist())
     return _explanation(scale, asked, 0.0, guess, COUNTS)
@@ -86,21 +91,21 @@ def explain_release(release: Release) -> Explanation:
 
 
 def _explanation(
-    scale: Scale, epsilon: float, delta: float, channel: float | None, counts: Sequence[int]
+    scale: Scale | None, epsilon: float, delta: float, channel: float | None, counts: Sequence[int]
 ) -> Explanation:
-    k = scale.n_levels
-    priors = (*PRIORS, 1 / k) if 1 / k not in PRIORS else PRIORS
+    k = None if scale is None else scale.n_levels
+    priors = PRIORS if k is None or 1 / k in PRIORS else (*PRIORS, 1 / k)
     return Explanation(
         epsilon=epsilon,
         delta=delta,
-        scale=str(scale),
+        scale=None if scale is None else str(scale),
         odds=odds_factor(epsilon),
         beliefs=tuple(
             Belief(p, belief_at_least(p, epsilon), belief_at_most(p, epsilon)) for p in sorted(priors, reverse=True)
         ),
         n_levels=k,
-        guess_before=1 / k,
-        guess_at_most=belief_at_most(1 / k, epsilon),
+        guess_before=None if k is None else 1 / k,
+        guess_at_most=None if k is None else belief_at_most(1 / k, epsilon),
         guess_channel=channel,
         persons=tuple(
             Person(n, n * epsilon, odds_factor(n * epsilon), belief_at_most(0.5, n * epsilon)) for n in counts

@@ -68,8 +68,10 @@ class PaperDPSR(PrivateRecommender):
         self.tune = tune
         self.random_state = random_state
 
-    def fit(self, ratings: RawRatings, *, charge: ChargeReference | None = None) -> Self:
-        """All three stages. Only the first line sees a value. `charge` is the entry of a ledger that paid."""
+    charged_as = "paper"
+
+    def fit_ratings(self, ratings: RawRatings, *, charge: ChargeReference | None = None) -> Self:
+        """All three stages. Only Stage 1 sees a value. `charge` is the entry of a ledger that paid."""
         self._check()
         announce("Drawing noise for every rating")
         private = privatise(ratings, self._mechanism(ratings.scale), noise=self._noise(), charge=charge)

@@ -1,6 +1,6 @@
 """From raw ratings to a release folder, charged to a ledger: the order of steps, and nothing else.
 
-    1. refuse what can be refused           target, room, method, budget: nothing is spent
+    1. refuse what can be refused           target, room, method, budget, another file: nothing is spent
     2. charge                               in one transaction of the ledger
     3. draw noise, fit                      the estimator's own three stages; the certificate names the charge
     4. write the folder beside its place    signed, if a key was given; forced to disk
@@ -14,76 +14,30 @@ manifest, so that no other folder passes for the one that was paid for (`recorde
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from pathlib import Path
 
 from dpsr.certify import Certificate
-from dpsr.certify.amounts import as_written, check_epsilon, written_up
+from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.manifest import MANIFEST, sha256_of
 from dpsr.engine.raw import RawTable
 from dpsr.engine.work_folder import clear_dead_runs
-from dpsr.errors import DpsrError, LedgerError, PrivacyError, ReleaseError
+from dpsr.errors import DpsrError, LedgerError, ReleaseError
+from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.estimator import announce
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.value import DPSR
-from dpsr.privacy.ledger.ledger import Budget, Charge, Ledger
+from dpsr.privacy.ledger.ledger import Budget
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, atomic_folder, check_disk_space, check_target, expected_bytes, write_release
 from dpsr.release.keys import SigningKey
 from dpsr.report import Budget as CardBudget
 from dpsr.types import Census
 from dpsr.types.raw import RawRatings
-
-
-@dataclass(frozen=True)
-class Account:
-    """A data set's budget in a ledger, and the id under which this run will be charged to it."""
-
-    ledger: Ledger
-    dataset: str
-    price: Fraction
-    note: str = ""
-    charge_id: str = field(default_factory=lambda: uuid.uuid4().hex)
-
-    @classmethod
-    def open(cls, url: str, dataset: str | None, epsilon: float, note: str = "") -> Account:
-        """The budget of `dataset`, or of the only data set in the ledger, for a release at `epsilon`.
-
-        The price is the decimal somebody wrote, so that ten times 0.1 is 1; one that is not left is refused here.
-        """
-        price, ledger = as_written(check_epsilon(epsilon)), Ledger.open(url)
-        budget = ledger.budget(dataset)
-        budget.check(price)
-        return cls(ledger, budget.dataset, price, note)
-
-    @property
-    def budget(self) -> Budget:
-        return self.ledger.budget(self.dataset)
-
-    def charge(self, method: str) -> Charge:
-        """Pay; after this the ledger knows `charge_id`."""
-        facts = {"method": method, "note": self.note, "charge_id": self.charge_id}
-        return self.ledger.charge(self.dataset, self.price, **facts)
-
-    def was_charged(self) -> bool | None:
-        """The ledger alone knows; None if it does not answer."""
-        try:
-            return self.ledger.was_charged(self.dataset, self.charge_id)
-        except LedgerError:
-            return None
-
-    def spent(self) -> str:
-        """What this run has cost so far, in words."""
-        price, charged = f"epsilon = {written_up(self.price)} of {self.dataset!r}", self.was_charged()
-        if charged is None:
-            return f"the ledger does not answer, and {price} may have been charged."
-        return f"{price} was charged before that and stays spent." if charged else "nothing was charged to the ledger."
 
 
 @dataclass(frozen=True)
@@ -110,13 +64,7 @@ def check_order(
     if account is None and signer is None:
         return
     nobody = "no ledger takes" if account is not None else "nobody signs"
-    if estimator.random_state is not None:
-        raise PrivacyError(f"{nobody} a seeded run: whoever has the seed can subtract the noise. Leave it out.")
-    if isinstance(estimator, PaperDPSR) and estimator.as_published:
-        raise PrivacyError(
-            f"{nobody} the paper's Stage 1 as published: its true epsilon exceeds the one asked for. "
-            "Use the repaired one (--method paper) or ours."
-        )
+    check_payable(seeded=estimator.random_state is not None, as_published=estimator.as_published, nobody=nobody)
 
 
 def check_space(ratings: RawRatings | RawTable, target: Path) -> None:
@@ -146,6 +94,8 @@ def publish(
     """
     check_order(estimator, target, account=account, overwrite=overwrite, signer=signer)
     check_space(ratings, target)
+    if account is not None:
+        account.check(fingerprint_of(census_of(ratings)))
     clear_dead_runs(target.parent)
     try:
         with atomic_folder(target, overwrite=overwrite) as draft:
@@ -173,7 +123,7 @@ def _charged(
 ) -> tuple[Certificate, str]:
     """Charge, fit, write, record; the certificate and the manifest's SHA-256."""
     announce("Charging the ledger")
-    charge = account.charge("paper" if isinstance(estimator, PaperDPSR) else "default")
+    charge = account.charge(estimator.charged_as, fingerprint_of(census_of(ratings)))
     paid = estimator.unfitted().set_params(epsilon=charge.spendable)
     contents = _made(paid, ratings, journal, charge.reference)
     charge.check(contents.certificate)
@@ -190,7 +140,7 @@ def _made(
 ) -> Contents:
     """Noise and all that follows. What only ratings in memory can have (tuning, Stage 1 as published) is `fit`."""
     if isinstance(ratings, RawRatings) and isinstance(estimator, PaperDPSR) and estimator.fits_no_table:
-        return estimator.fit(ratings, charge=charge).release.contents
+        return estimator.fit_ratings(ratings, charge=charge).release.contents
     table = RawTable.of(ratings) if isinstance(ratings, RawRatings) else ratings
     return estimator.fit_table(table, journal, charge=charge)
 

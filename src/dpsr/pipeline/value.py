@@ -84,9 +84,11 @@ class DPSR(PrivateRecommender):
         """The accuracy to expect at each epsilon, before anything is spent: reads the mask and no values."""
         return [forecast(mask, scale, epsilon, components) for epsilon in epsilons]
 
-    def fit(self, ratings: RawRatings) -> Self:
-        """Ask, infer, release. Only the vault sees values."""
-        contents = self.fit_table(RawTable.of(ratings))
+    charged_as = "default"
+
+    def fit_ratings(self, ratings: RawRatings, *, charge: ChargeReference | None = None) -> Self:
+        """Spend the budget on ratings in memory; `charge` is the entry of a ledger that paid."""
+        contents = self.fit_table(RawTable.of(ratings), charge=charge)
         released = cast(MemoryTable, contents.table)[RELEASED]
         self.release_ = Release(contents.model, released, contents.certificate, contents.method, contents.settings)
         return self

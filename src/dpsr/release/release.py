@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from dpsr.errors import ParameterError
 from dpsr.release.adapters import IdMap, UserItems, matrices, tables
 from dpsr.release.lists.fold_in import FoldedInUser
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
+from dpsr.release.lists.tables import RecommendationLists
 from dpsr.types import Mask, Model, Scale
 from dpsr.types.mask import Ids
 
@@ -40,6 +41,9 @@ class Contents:
 
 
 Progress = Callable[[int, int], None]
+Unknown: TypeAlias = Literal["error", "average"]
+ManyIds: TypeAlias = list[Any] | tuple[Any, ...] | npt.NDArray[Any] | pa.Array | pa.ChunkedArray
+"""Ids of several users; a pandas or polars Series will do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +81,32 @@ class Release:
             self.mask.user_codes(np.atleast_1d(users)), self.mask.item_codes(np.atleast_1d(items))
         )
 
-    def recommend(self, user: str | int, n: int = 10) -> Recommendations:
-        """The `n` items that `user` has not rated and is most likely to meet and like."""
+    @overload
+    def recommend(self, user: str | int, n: int = 10, *, unknown: Unknown = "error") -> Recommendations: ...
+
+    @overload
+    def recommend(self, user: ManyIds, n: int = 10, *, unknown: Unknown = "error") -> RecommendationLists: ...
+
+    def recommend(
+        self, user: str | int | ManyIds, n: int = 10, *, unknown: Unknown = "error"
+    ) -> Recommendations | RecommendationLists:
+        """The `n` items that `user` has not rated and is most likely to meet and like; for an array, a table of lists.
+
+        A user the release does not know is an error; with `unknown="average"` they get what the average user would.
+        """
+        from dpsr.release.lists.one import lists_of_users, require_user
+
+        if unknown not in ("error", "average"):
+            raise ParameterError(f'unknown is "error" or "average", found {unknown!r}.')
+        if np.ndim(user) or isinstance(user, pa.Array | pa.ChunkedArray):
+            return lists_of_users(self, user, n, unknown)
+        assert isinstance(user, str | int | np.generic)
+        if unknown == "error":
+            require_user(self.mask, user)
+        return self._list(user, n)
+
+    def _list(self, user: object, n: int) -> Recommendations:
+        """One list; of the average user if this one is not known."""
         code = int(self.mask.user_codes([user])[0])
         if code < 0:
             return best_items(self.model, self.model.scores(-1), self.model.item_means, [], n)
@@ -156,6 +184,21 @@ class Release:
         from dpsr.release.adapters.for_torch import RatingDataset
 
         return RatingDataset(self)
+
+    def _repr_html_(self) -> str:
+        from dpsr.release.lists.tables import html_table
+
+        m, n = self.mask.shape
+        facts = {
+            "promise": str(self.certificate),
+            "exact epsilon": repr(self.certificate.epsilon),
+            "method": self.method,
+            "ratings": f"{self.mask.n_ratings:,}",
+            "users": f"{m:,}",
+            "items": f"{n:,}",
+            "scale": str(self.scale),
+        }
+        return html_table(pa.table({"release": list(facts), "": list(facts.values())}))
 
     def __repr__(self) -> str:
         m, n = self.mask.shape

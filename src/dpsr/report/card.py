@@ -18,14 +18,23 @@ from functools import lru_cache
 from math import ceil, isinf
 from typing import Any, NamedTuple
 
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dpsr.certify import Certificate, odds
 from dpsr.release.folder.budget import Budget
 from dpsr.release.release import Contents
-from dpsr.report.facts import Bin, Glance, Name, display_name, doubling_bins, glance, sample_users, samples
+from dpsr.report.facts import (
+    Bin,
+    Glance,
+    Name,
+    display_name,
+    doubling_bins,
+    glance,
+    middle_count,
+    sample_users,
+    samples,
+)
 from dpsr.report.plots import (
     BASE,
     HEIGHT,
@@ -188,10 +197,10 @@ def _promise(contents: Contents) -> dict[str, Any]:
 
 def _people(certificate: Certificate, census: Census) -> list[odds.PersonOdds]:
     """One rating, the median user and the heaviest one; users without ratings have nothing to protect."""
-    counts = np.sort(census.user_counts[census.user_counts > 0])
+    counts = census.user_counts
     rows = [("One rating", 1)]
-    if len(counts):
-        rows += [("The median user", int(counts[len(counts) // 2])), ("The heaviest user", int(counts[-1]))]
+    if counts.max(initial=0):
+        rows += [("The median user", middle_count(counts)), ("The heaviest user", int(counts.max()))]
     return [odds.odds_of_person(certificate, who, k) for who, k in rows]
 
 
@@ -223,7 +232,7 @@ def _shape_plot(counts: Any, things: str) -> dict[str, Any]:
     reads = [f"{_range(b)}: {b.count:,} {things}" for b in bins]
     return {
         "plot": bar_plot(bins, reads, doubling_labels(bins)),
-        "median": f"{float(np.median(counts)):g}",
+        "median": f"{middle_count(counts):,}",
         "most": f"{int(counts.max()):,}",
     }
 

@@ -127,6 +127,16 @@ def glance(contents: Contents, users: Sequence[int] = ()) -> Glance:
     return Glance(bins, scale.midpoint + mean, sqrt(max(square - mean**2, 0.0)), rows, rated)
 
 
+def middle_count(counts: npt.NDArray[np.int64]) -> int:
+    """The median number of ratings of those who have any: that of one of them, the lower of two in the middle.
+
+    >>> middle_count(np.array([0, 5, 1, 9, 7]))
+    5
+    """
+    active = np.sort(counts[counts > 0])
+    return int(active[(len(active) - 1) // 2]) if len(active) else 0
+
+
 N_ITEMS = 5
 _QUARTILES = ((0.5, "median activity"), (0.25, "lower quartile"), (0.75, "upper quartile"))
 

@@ -22,7 +22,9 @@ def check_files(paths: Iterable[Path], *, overwrite: bool) -> None:
         if path.is_dir():
             raise ReleaseError(f"{path.name} is a folder; a file is to be written. Choose another name.")
         if path.exists() and not overwrite:
-            raise ReleaseError(f"{path.name} exists already. Choose another name, or allow it with --force.")
+            raise ReleaseError(
+                f"{path.name} exists already. Choose another name, or allow it with overwrite=True (or --force)."
+            )
 
 
 def write_files(files: Mapping[Path, bytes], *, overwrite: bool) -> list[Path]:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,10 @@ class RawRatings:
     def values(self) -> npt.NDArray[np.float64]:
         """The ratings themselves, in the order of the mask. Secret."""
         return self.scale.values[self.levels]
+
+    def without_timestamps(self) -> Self:
+        """The same ratings, and nothing of when they were given."""
+        return self if self.mask.timestamps is None else replace(self, mask=replace(self.mask, timestamps=None))
 
     def __repr__(self) -> str:  # never shows a value
         m, n = self.mask.shape

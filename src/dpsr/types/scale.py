@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import isfinite
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -95,6 +96,21 @@ class Scale:
         low, high, step = (float(_exact(part.strip())) for part in [*parts, "1"][:3])
         return cls(low, high, step, snap)
 
+    @classmethod
+    def of(cls, scale: ScaleLike) -> Scale:
+        """A scale however it is written: itself, "0.5:5:0.5", (1, 5) or (0.5, 5, 0.5).
+
+        >>> Scale.of("0.5:5:0.5") == Scale.of((0.5, 5, 0.5)) == Scale(0.5, 5, 0.5)
+        True
+        """
+        if isinstance(scale, Scale):
+            return scale
+        if isinstance(scale, str):
+            return cls.parse(scale)
+        if not isinstance(scale, tuple | list) or len(scale) not in (2, 3):
+            raise ScaleError(f"a scale is a Scale, LOW:HIGH:STEP or (low, high, step), found {scale!r}. {_ADVICE}")
+        return cls(*scale)
+
     def __str__(self) -> str:
         """LOW:HIGH:STEP with every digit, so that it can be read back.
 
@@ -145,6 +161,10 @@ class Scale:
 
     def clip(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return np.clip(values, self.low, self.high)
+
+
+ScaleLike: TypeAlias = Scale | str | tuple[float, float] | tuple[float, float, float]
+"""A scale as people write it; see `Scale.of`."""
 
 
 def off_scale(scale: Scale, *, where: str) -> str:

@@ -6,8 +6,8 @@ nothing is guessed: the error lists the columns and the option to use.
 
 The layout of a text file is decided by its extension and its first row.
 
-    delimiter   the one given; else the first of comma, tab and `::` that occurs twice in the first row, in the order
-                usual for the extension (`.csv`: comma first; `.tsv`, `.data`: tab first; `.dat`: `::` first)
+    delimiter   the one given; else the first of comma, tab, `::`, semicolon and bar that occurs twice in the first row,
+                in the order usual for the extension (`.csv`: comma first; `.tsv`, `.data`: tab first; `.dat`: `::`)
     header      none if the first row is itself a rating: three or four fields, the third a number. The columns are
                 then user, item, rating and timestamp, as in MovieLens' `u.data` and `ratings.dat`
 
@@ -28,9 +28,9 @@ CONVENTIONAL = {
     "item": "item itemid iid movie movieid film filmid book bookid isbn asin product productid artist artistid "
     "song songid track trackid joke jokeid anime animeid game gameid business businessid restaurant restaurantid",
     "rating": "rating userrating bookrating ratingvalue starrating score reviewscore stars star value overall",
-    "timestamp": "timestamp time ts unixtime unixtimestamp unixreviewtime ratingtimestamp",
+    "timestamp": "timestamp time ts unixtime unixtimestamp unixreviewtime ratingtimestamp datetime createdat ratedat",
 }
-"""Recognised names. `date` is not among them: it is rarely a number, and only Unix seconds are read."""
+"""Recognised names. `date` is not among them: it is spelt in too many ways, and a time is rarely needed."""
 
 
 @dataclass(frozen=True)
@@ -130,12 +130,12 @@ HEADERLESS = ("user", "item", "rating", "timestamp")
 DOUBLE_COLON = "::"
 
 _ORDER = {
-    ".csv": (",", "\t", DOUBLE_COLON),
-    ".tsv": ("\t", ",", DOUBLE_COLON),
-    ".tab": ("\t", ",", DOUBLE_COLON),
-    ".data": ("\t", ",", DOUBLE_COLON),
+    ".csv": (",", "\t", DOUBLE_COLON, ";", "|"),
+    ".tsv": ("\t", ",", DOUBLE_COLON, ";", "|"),
+    ".tab": ("\t", ",", DOUBLE_COLON, ";", "|"),
+    ".data": ("\t", ",", DOUBLE_COLON, ";", "|"),
 }
-_ANY_ORDER = (DOUBLE_COLON, "\t", ",")
+_ANY_ORDER = (DOUBLE_COLON, "\t", ",", ";", "|")
 _SUSPECTS = (";", "|", "\t", ",", DOUBLE_COLON, " ", ":")
 
 
@@ -209,7 +209,7 @@ def _is_rating_row(fields: list[str]) -> bool:
 
 def _is_number(field: str) -> bool:
     try:
-        float(field)
+        float(field.replace(",", "."))
     except ValueError:
         return False
     return True

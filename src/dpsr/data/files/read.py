@@ -8,6 +8,7 @@ only if every id in it is spelt like one.
 from __future__ import annotations
 
 import codecs
+import os
 from os import PathLike
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 from dpsr.data.assemble import RatingColumns
 from dpsr.data.codes import ARROW_ERRORS, integers_if_canonical
 from dpsr.data.files.diagnose import refusal, unreadable
+from dpsr.data.files.json_lines import columns_of_json_lines, is_json_lines
 from dpsr.data.files.layouts import DOUBLE_COLON, Layout, Roles, find_columns, recognise
 from dpsr.data.files.streams import BLOCK, UNIT_SEPARATOR, blocks, line_of_record, open_bytes, open_table
 from dpsr.errors import DataError
@@ -32,6 +34,10 @@ _HEAD = 1 << 20
 
 def columns_of_file(path: str | PathLike[str], **named: str | None) -> RatingColumns:
     """The columns of a file in any layout that is known; see `recognised` for what may be named."""
+    if is_json_lines(existing(Path(path))):
+        return columns_of_json_lines(
+            Path(path), **{name: given for name, given in named.items() if name != "delimiter"}
+        )
     file, layout, roles = recognised(path, **named)
     if layout is None:
         return _columns_of_parquet(file, _parquet_schema(file), roles)
@@ -51,6 +57,8 @@ def recognised(
     file = existing(Path(path))
     head = read_head(file)
     layout = None
+    if is_json_lines(file):
+        raise DataError(f"{file_name(file)}: JSON lines are read into memory only. Save it as CSV or Parquet first.")
     if not is_parquet(file, head):
         layout = recognise(first_lines(file, head), _suffix(file), source=file_name(file), delimiter=delimiter)
     names = list(layout.names) if layout else _parquet_schema(file).names
@@ -74,6 +82,8 @@ def existing(path: Path) -> Path:
         raise DataError(f"{name} cannot be opened. Check the path and who may read it.") from error
     if S_ISDIR(kind):
         raise DataError(f"{name} is a folder. Name one file of ratings in it.")
+    if S_ISREG(kind) and not os.access(path, os.R_OK):
+        raise DataError(f"{name} may not be read by you. Ask whoever owns it, or run as somebody who may.")
     if not S_ISREG(kind):  # a pipe can be read once, and a message about its rows needs to read it again
         raise DataError(f"{name} is not a regular file. Save the ratings to a file first.")
     return path

@@ -41,7 +41,7 @@ _ASIDE = "replaced"
 def check_target(path: Path, *, overwrite: bool = False) -> None:
     """Refuse early, before anything is computed or spent."""
     if path.name in ("", "..") or not path.name.isprintable():
-        raise ReleaseError(f"a release folder needs a printable name, found {str(path)!r}. Choose one with --out.")
+        raise ReleaseError(f"a release folder needs a printable name, found {str(path)!r}. Choose another.")
     try:
         taken = path.is_symlink() or path.exists()
         inside = set(os.listdir(path)) if path.is_dir() else set()
@@ -49,9 +49,11 @@ def check_target(path: Path, *, overwrite: bool = False) -> None:
     except OSError as error:
         raise _cannot_write(path, error) from error
     if taken and (path.is_symlink() or not path.is_dir()):
-        raise ReleaseError(f"{path.name} is a file or a link; a release is a folder. Choose another name with --out.")
+        raise ReleaseError(f"{path.name} is a file or a link; a release is a folder. Choose another name.")
     if inside and not overwrite:
-        raise ReleaseError(f"the folder {path.name} exists already. Choose another name, or allow it with --force.")
+        raise ReleaseError(
+            f"the folder {path.name} exists already. Choose another name, or allow it with overwrite=True (or --force)."
+        )
     if inside and MANIFEST not in inside:
         raise ReleaseError(f"the folder {path.name} is not a release, so it is not replaced. Choose another name.")
     if others := sorted(inside - KNOWN):
@@ -75,7 +77,7 @@ def check_disk_space(path: Path, n_bytes: int) -> None:
     if free < n_bytes:
         raise ReleaseError(
             f"the release needs about {n_bytes / 1e6:,.1f} MB and there are {free / 1e6:,.1f} MB free where "
-            f"{path.name} is to be written. Make room, or choose another disk with --out."
+            f"{path.name} is to be written. Make room, or choose another disk."
         )
 
 
@@ -209,7 +211,7 @@ def _escaped(name: str) -> str:
 def _cannot_write(path: Path, error: OSError) -> ReleaseError:
     return ReleaseError(
         f"the release could not be written to {path.name}: {error.strerror or error}. "
-        "Nothing was left behind. Choose a folder with enough room (--out) and run again."
+        "Nothing was left behind. Choose a folder with enough room and run again."
     )
 
 
@@ -236,7 +238,7 @@ def atomic_table(path: Path, schema: pa.Schema, *, overwrite: bool = False) -> I
     except OSError as error:
         raise ReleaseError(
             f"{path.name} could not be written: {error.strerror or error}. Nothing was left behind. "
-            "Choose a place with enough room that you may write to (--out)."
+            "Choose a place with enough room that you may write to."
         ) from error
     finally:
         if draft is not None:
@@ -252,4 +254,6 @@ def check_file(path: Path, *, overwrite: bool = False) -> None:
     if path.is_dir():
         raise ReleaseError(f"{path.name} is a folder. Name a file in it, for example {path.name}/table.parquet.")
     if path.exists() and not overwrite:
-        raise ReleaseError(f"{path.name} exists already. Choose another name, or allow it with --force.")
+        raise ReleaseError(
+            f"{path.name} exists already. Choose another name, or allow it with overwrite=True (or --force)."
+        )

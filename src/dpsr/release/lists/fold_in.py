@@ -19,7 +19,7 @@ import numpy.typing as npt
 from dpsr.arrays import Floats
 from dpsr.errors import ParameterError
 from dpsr.release.lists.ranking import Recommendations, best_items
-from dpsr.types import Model
+from dpsr.types import Model, Scale
 from dpsr.types.mask import Ids
 
 
@@ -40,7 +40,7 @@ class FoldedInUser:
             raise ParameterError(
                 f"fold_in needs one rating per item, found {len(codes)} items, {len(ratings)} ratings."
             )
-        model.scale.encode(ratings)
+        _check_on_scale(ratings, model.scale)
         known = codes >= 0
         return cls(model, _posterior(model, codes[known], ratings[known]), codes[known])
 
@@ -64,6 +64,16 @@ class FoldedInUser:
         counts = self.model.mask.item_counts
         average = counts.sum() / max(np.count_nonzero(counts), 1)
         return (self.model.affinity.items[self.rated] / (counts[self.rated] + average)[:, None]).sum(axis=0)
+
+
+def _check_on_scale(ratings: Floats, scale: Scale) -> None:
+    """The release's scale is given: what is not on it is a slip of the person who rates."""
+    _, on_scale = scale.locate(ratings)
+    if not on_scale.all():
+        raise ParameterError(
+            f"the rating {ratings[int(np.argmin(on_scale))]:g} is not on this release's scale: from {scale.low:g} to "
+            f"{scale.high:g} in steps of {scale.step:g}."
+        )
 
 
 def _posterior(model: Model, items: npt.NDArray[np.int64], ratings: Floats) -> Floats:

@@ -14,8 +14,10 @@ import pyarrow.compute as pc
 from dpsr.errors import ParameterError
 from dpsr.quoting import printable
 from dpsr.release.lists.ranking import Recommendations
+from dpsr.release.lists.tables import RecommendationLists
 from dpsr.release.release import Release
 from dpsr.types import Mask
+from dpsr.types.mask import Ids
 
 
 def list_of_user(release: Release, user: str | int, n: int = 10) -> pa.Table:
@@ -23,6 +25,18 @@ def list_of_user(release: Release, user: str | int, n: int = 10) -> pa.Table:
     require_user(release.mask, user)
     code = release.ids.user_code(user)
     return _table(release.mask.user_ids[code].as_py(), release.recommend(user, n))
+
+
+def lists_of_users(release: Release, users: Ids, n: int, unknown: str) -> RecommendationLists:
+    """One list below the other, in the order asked for; ids come back as they were given."""
+    column = pa.chunked_array([users]) if isinstance(users, pa.Array) else users
+    given = column.to_pylist() if isinstance(column, pa.ChunkedArray) else np.asarray(column).tolist()
+    if unknown == "error":
+        for user in given:
+            require_user(release.mask, user)
+    tables = [_table(user, release._list(user, n)) for user in given]
+    empty = pa.table({"user": [], "rank": pa.array([], pa.int32()), "item": [], "score": pa.array([], pa.float64())})
+    return RecommendationLists(pa.concat_tables(tables) if tables else empty)
 
 
 def list_of_guest(release: Release, rated: list[str], n: int = 10) -> pa.Table:
@@ -56,6 +70,7 @@ def _table(user: str | int | None, found: Recommendations) -> pa.Table:
             "rank": pa.array(np.arange(1, count + 1), type=pa.int32()),
             "item": found.items,
             "score": found.scores,
+            **({} if found.titles is None else {"title": pa.array(found.titles, pa.string())}),
         }
     )
 
@@ -66,7 +81,7 @@ _LOOKED_AT = 20_000
 _SHOWN = 40
 
 
-def require_user(mask: Mask, user: str | int) -> None:
+def require_user(mask: Mask, user: object) -> None:
     """Refuse a user the release does not know, with the nearest ids or the range of them."""
     if mask.user_codes([user])[0] >= 0:
         return

@@ -11,6 +11,8 @@ element by element, so that one user alone and everybody at once get the same li
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ import pyarrow as pa
 
 from dpsr.arrays import Floats, Ints
 from dpsr.errors import ParameterError
+from dpsr.release.lists.tables import Tabular
 from dpsr.types import Model
 
 
@@ -46,14 +49,33 @@ def ordered_dots(left: Floats, rows: Ints, right: Floats, columns: Ints) -> Floa
     return total
 
 
-class Recommendations(NamedTuple):
-    """Items for one person, best first, with their predicted ratings.
+@dataclass(frozen=True, eq=False)
+class Recommendations(Tabular):
+    """Items for one person, best first, with their predicted ratings: `items, scores = release.recommend(42)`.
 
-    The order may weigh how likely the person is to meet an item at all; the scores are ratings on the scale.
+    The order may weigh how likely the person is to meet an item at all; the scores are ratings on the scale. `titles`
+    are there if the release knows any.
     """
 
     items: list[Any]
     scores: Floats
+    titles: list[str | None] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.items, self.scores))
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def to_arrow(self) -> pa.Table:
+        """rank, item, score and perhaps title."""
+        ranks = pa.array(np.arange(1, len(self.items) + 1), type=pa.int32())
+        columns: dict[str, Any] = {"rank": ranks, "item": self.items, "score": self.scores}
+        return pa.table(columns if self.titles is None else columns | {"title": pa.array(self.titles, pa.string())})
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{item!r}: {score:.2f}" for item, score in zip(self.items[:5], self.scores, strict=False))
+        return f"Recommendations({shown}{', …' if len(self.items) > 5 else ''})"
 
 
 def best_items(model: Model, scores: Floats, predicted: Floats, rated: npt.ArrayLike, n: int) -> Recommendations:

@@ -1,0 +1,43 @@
+"""Ratings as JSON lines: one object a line, its keys are the columns; told by the name or the first line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.json as pajson
+
+from dpsr.data.assemble import RatingColumns
+from dpsr.data.codes import ARROW_ERRORS
+from dpsr.data.files.diagnose import unreadable
+from dpsr.data.files.layouts import find_columns
+from dpsr.data.files.streams import BLOCK, open_bytes
+from dpsr.errors import DataError
+from dpsr.quoting import Source, file_name
+
+_SUFFIXES = (".jsonl", ".ndjson", ".json")
+
+
+def is_json_lines(file: Path) -> bool:
+    """By what the name says, compression aside; a file that begins with `[` is one array and is refused later."""
+    return any(suffix in _SUFFIXES for suffix in (end.lower() for end in file.suffixes[-2:]))
+
+
+def columns_of_json_lines(file: Path, **named: str | None) -> RatingColumns:
+    """The columns; rows count from 1, as an editor counts lines where none is empty."""
+    source = Source(file_name(file), lambda row: f"row {row + 1}")
+    try:
+        with open_bytes(file) as stream:
+            if stream.read(64).lstrip()[:1] == b"[":
+                raise DataError(
+                    f"{source.name} is one JSON array. Write one object a line (for example: jq -c '.[]' FILE)."
+                )
+        with open_bytes(file) as stream:
+            table = pajson.read_json(stream, read_options=pajson.ReadOptions(block_size=BLOCK))
+    except ARROW_ERRORS as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(unreadable(file, str(error))) from error
+    roles = find_columns(table.column_names, source=source.name, **named)
+    found: list[pa.ChunkedArray] = [table.column(place) for place in roles.used]
+    return RatingColumns(found[0], found[1], found[2], found[3] if len(found) > 3 else None, source)

@@ -1,0 +1,159 @@
+"""A data set's budget, and whether the ratings at hand are those that the budget is for.
+
+A budget counts releases of one set of ratings. The same ratings under two names would be counted twice from zero, and
+other ratings under the same name would share a budget by mistake. So a charge carries a fingerprint of the public part,
+
+    SHA-256 of user ids, item ids, and how many ratings each has,
+
+and where name and fingerprint do not fit what the ledger has seen, a person is asked. No value and no time enters it,
+so that a corrected rating does not make another data set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.certify import Certificate
+from dpsr.certify.amounts import as_written, check_epsilon, written_up
+from dpsr.errors import LedgerError, PrivacyError
+from dpsr.privacy.ledger.ledger import Budget, Charge, Ledger
+from dpsr.types import Census
+
+SAME_DATA = (
+    "these very users, items and counts were charged to {names} before, and now to {here}: under two names nobody "
+    "adds the releases up."
+)
+ANOTHER_FILE = (
+    "{here} was charged for other ratings before: other users, items or counts. A set that has grown keeps its name "
+    "and its budget; another set needs a budget of its own (dpsr ledger init)."
+)
+
+
+def check_payable(*, seeded: bool, as_published: bool, nobody: str = "no ledger takes") -> None:
+    """Refuse what no ledger takes and nobody signs, before anything is spent."""
+    if seeded:
+        raise PrivacyError(f"{nobody} a seeded run: whoever has the seed can subtract the noise. Leave it out.")
+    if as_published:
+        raise PrivacyError(
+            f"{nobody} the paper's Stage 1 as published: its true epsilon exceeds the one asked for. "
+            "Use the repaired one (--method paper) or ours."
+        )
+
+
+class Doubt(NamedTuple):
+    """What does not fit, and what to answer if it is meant: the field of an account, and the option."""
+
+    words: str
+    answer: str
+    option: str
+
+
+def fingerprint_of(census: Census) -> str:
+    """The SHA-256 of the public part: the same wherever the ratings are kept and in whichever order they came."""
+    digest = hashlib.sha256(b"dpsr-census-1")
+    for ids, counts in ((census.user_ids, census.user_counts), (census.item_ids, census.item_counts)):
+        digest.update(f"{ids.type} {len(ids)} ".encode())
+        if pa.types.is_integer(ids.type):
+            digest.update(ids.to_numpy(zero_copy_only=False).astype("<i8").tobytes())
+        else:
+            for text in ids.to_pylist():
+                digest.update(f"{len(text)} {text}".encode())
+        digest.update(np.asarray(counts).astype("<i8").tobytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Account:
+    """A data set's budget in a ledger, and the id under which this run will be charged to it.
+
+    `same_data` and `another_file` are what somebody answered where the ratings do not fit the name (`doubt`).
+    """
+
+    ledger: Ledger
+    dataset: str
+    price: Fraction
+    note: str = ""
+    same_data: bool = False
+    another_file: bool = False
+    charge_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        dataset: str | None,
+        epsilon: float,
+        note: str = "",
+        *,
+        same_data: bool = False,
+        another_file: bool = False,
+    ) -> Account:
+        """The budget of `dataset`, or of the only data set in the ledger, for a release at `epsilon`.
+
+        The price is the decimal somebody wrote, so that ten times 0.1 is 1; one that is not left is refused here.
+        """
+        price, ledger = as_written(check_epsilon(epsilon)), Ledger.open(url)
+        budget = ledger.budget(dataset)
+        budget.check(price)
+        return cls(ledger, budget.dataset, price, note, same_data, another_file)
+
+    @property
+    def budget(self) -> Budget:
+        return self.ledger.budget(self.dataset)
+
+    def doubt(self, fingerprint: str) -> Doubt | None:
+        """Why these ratings may not be the ones the name stands for; None if they are, or somebody answered for it."""
+        known = self.ledger.fingerprints()
+        others = sorted({name for name, found in known if found == fingerprint and name != self.dataset})
+        own = {found for name, found in known if name == self.dataset}
+        if others and not self.same_data:
+            names = ", ".join(repr(name) for name in others)
+            return Doubt(SAME_DATA.format(here=repr(self.dataset), names=names), "same_data", "--same-data")
+        if own and fingerprint not in own and not self.another_file:
+            return Doubt(ANOTHER_FILE.format(here=repr(self.dataset)), "another_file", "--another-file")
+        return None
+
+    def answered(self, doubt: Doubt) -> Account:
+        """The account of somebody who says that it is meant."""
+        same, another = (answer == doubt.answer for answer in ("same_data", "another_file"))
+        return replace(self, same_data=self.same_data or same, another_file=self.another_file or another)
+
+    def check(self, fingerprint: str) -> None:
+        """Refuse ratings that do not fit the name, unless somebody answered for it."""
+        doubt = self.doubt(fingerprint)
+        if doubt is not None:
+            raise PrivacyError(
+                f"{doubt.words} If that is as it should be, say so with {doubt.answer}=True (or {doubt.option})."
+            )
+
+    def charge(self, method: str, fingerprint: str | None = None) -> Charge:
+        """Pay; after this the ledger knows `charge_id`, and whose ratings it was for."""
+        facts = {"method": method, "note": self.note, "charge_id": self.charge_id}
+        return self.ledger.charge(self.dataset, self.price, fingerprint=fingerprint, **facts)
+
+    def record_once(self, charge: Charge, certificate: Certificate, manifest: str) -> None:
+        """Write down the folder a charge paid for; the same folder again is no news."""
+        recorded = [event.manifest for event in self.ledger.history(self.dataset) if event.charge == charge.id]
+        if manifest not in recorded:
+            self.ledger.record(charge, certificate, manifest=manifest)
+
+    def was_charged(self) -> bool | None:
+        """The ledger alone knows; None if it does not answer."""
+        try:
+            return self.ledger.was_charged(self.dataset, self.charge_id)
+        except LedgerError:
+            return None
+
+    def spent(self) -> str:
+        """What this run has cost so far, in words."""
+        price, charged = f"epsilon = {written_up(self.price)} of {self.dataset!r}", self.was_charged()
+        if charged is None:
+            return f"the ledger does not answer, and {price} may have been charged."
+        return f"{price} was charged before that and stays spent." if charged else "nothing was charged to the ledger."
