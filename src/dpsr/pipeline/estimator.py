@@ -21,7 +21,7 @@ from dpsr.certify import Certificate
 from dpsr.errors import ParameterError
 from dpsr.pipeline.cards import pages_of
 from dpsr.privacy.noise import NoiseSource
-from dpsr.release import Recommendations, Release
+from dpsr.release import Personalised, Recommendations, Release
 from dpsr.release.folder.files import write_release
 from dpsr.types import Model
 from dpsr.types.mask import Ids
@@ -105,6 +105,10 @@ class PrivateRecommender(Parameters, ABC):
     def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
         """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""
         return self.release.fold_in(items, values, n)
+
+    def personalise(self, ratings: RawRatings) -> Personalised:
+        """Predictions and lists for each person from their own raw ratings and the release: for that person alone."""
+        return self.release.personalise(ratings)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder with its card, whole or not at all."""

@@ -1,8 +1,21 @@
 """The values that pass between rooms. `types.raw`, the secret, is imported by its full name only."""
 
 from dpsr.types.mask import Census, Mask
-from dpsr.types.model import Affinity, Model
+from dpsr.types.model import Affinity, Model, PersonalModel
+from dpsr.types.personal import NoisyRatings, OpensOwnRows, OwnRows, PersonalPrior
 from dpsr.types.private import PrivateRatings
 from dpsr.types.scale import Scale
 
-__all__ = ["Affinity", "Census", "Mask", "Model", "PrivateRatings", "Scale"]
+__all__ = [
+    "Affinity",
+    "Census",
+    "Mask",
+    "Model",
+    "NoisyRatings",
+    "OpensOwnRows",
+    "OwnRows",
+    "PersonalModel",
+    "PersonalPrior",
+    "PrivateRatings",
+    "Scale",
+]

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.types.mask import Mask
+from dpsr.types.personal import OwnRows
 from dpsr.types.scale import Scale
 
 
@@ -32,6 +33,13 @@ class RawRatings:
     def values(self) -> npt.NDArray[np.float64]:
         """The ratings themselves, in the order of the mask. Secret."""
         return self.scale.values[self.levels]
+
+    def own_rows(self, start: int, stop: int) -> OwnRows:
+        """The rows of the people `start` to `stop`, opened for each of them alone. Secret."""
+        mask = self.mask
+        rows = slice(int(mask.indptr[start]), int(mask.indptr[stop]))
+        values, indptr = self.scale.values[self.levels[rows]], mask.indptr[start : stop + 1] - rows.start
+        return OwnRows(mask.user_ids[start:stop], mask.item_ids, indptr, mask.items[rows], values)
 
     def __repr__(self) -> str:  # never shows a value
         m, n = self.mask.shape
