@@ -28,7 +28,7 @@ from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.notebook import shown_in_notebook
 from dpsr.privacy.ledger.ledger import Charge
 from dpsr.privacy.noise import NoiseSource
-from dpsr.release import Recommendations, Release, atomic_folder
+from dpsr.release import Personalised, Recommendations, Release, atomic_folder
 from dpsr.release.folder.files import write_release
 from dpsr.release.lists.tables import RecommendationLists
 from dpsr.release.release import ManyIds, Unknown
@@ -214,6 +214,10 @@ class PrivateRecommender(Parameters, ABC):
     def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
         """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""
         return self.release.fold_in(items, values, n)
+
+    def personalise(self, ratings: RawRatings) -> Personalised:
+        """Predictions and lists for each person from their own raw ratings and the release: for that person alone."""
+        return self.release.personalise(ratings)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder with its card, whole or not at all; a ledger that paid records it first."""

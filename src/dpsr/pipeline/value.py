@@ -30,7 +30,7 @@ from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, Release
-from dpsr.types import Mask, Model, Scale
+from dpsr.types import Mask, Model, NoisyRatings, Scale
 from dpsr.types.raw import RawRatings
 from dpsr.value.allocation import Allocation, Components, Forecast, allocate, forecast
 from dpsr.value.assembly import assemble
@@ -49,8 +49,9 @@ from dpsr.value.levels import (
     window_moments,
     with_variance,
 )
+from dpsr.value.personal import personal_prior
 from dpsr.value.priors import EFFECT, ridge
-from dpsr.value.sweep import CHOICE, SYMBOL
+from dpsr.value.sweep import CHOICE, NOISY, SYMBOL, WEIGHT
 
 RELEASED = "released"
 """The column of private ratings that the pipeline ends with."""
@@ -89,8 +90,11 @@ class DPSR(PrivateRecommender):
     def fit_ratings(self, ratings: RawRatings, *, charge: ChargeReference | None = None) -> Self:
         """Spend the budget on ratings in memory; `charge` is the entry of a ledger that paid."""
         contents = self.fit_table(RawTable.of(ratings), charge=charge)
-        released = cast(MemoryTable, contents.table)[RELEASED]
-        self.release_ = Release(contents.model, released, contents.certificate, contents.method, contents.settings)
+        table = cast(MemoryTable, contents.table)
+        noisy = None if contents.noisy is None else NoisyRatings(*(table[column] for column in contents.noisy))
+        self.release_ = Release(
+            contents.model, table[RELEASED], contents.certificate, contents.method, contents.settings, noisy
+        )
         return self
 
     def fit_table(
@@ -114,7 +118,9 @@ class DPSR(PrivateRecommender):
         vault = Vault(ratings, self.epsilon, noise=self._noise(), journal=journal, charge=charge)
         with one_blas_thread():
             model = self._learn(vault, recipe or Recipe())
-        return Contents(model, vault.table, vault.certificate(), "default", self._public_settings(), RELEASED)
+        noisy = (NOISY, WEIGHT) if self.allocation_.ratings else None
+        settings = self._public_settings()
+        return Contents(model, vault.table, vault.certificate(), "default", settings, RELEASED, noisy=noisy)
 
     def _learn(self, vault: Vault, recipe: Recipe) -> Model:
         announce("Reading the public mask")
@@ -129,18 +135,20 @@ class DPSR(PrivateRecommender):
         effects = learn_effects(design, sums, prior, usage.variance)
         k = recipe.n_factors if shares.ratings else 0
         state = EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=k)
+        observations = own_observations(design, sums, effects)
         if shares.ratings:
             announce("Drawing noise for every rating")
             tables = recipe.ask_ratings(
                 vault, with_variance(y, usage.log_base, state.residual + state.mean_uncertainty, state.sample), state
             )
             announce("Learning tastes from the noisy ratings")
-            observations = own_observations(design, sums, effects)
             state = recipe.learn(state, tables, y, usage.log_base, observations, RELEASED)
         else:
             state.release_means(RELEASED)
-        to_rating_points(vault.table, vault.scale)
-        return assemble(vault.table.cells, vault.scale, state)
+        to_rating_points(vault.table, vault.scale, noisy=bool(shares.ratings))
+        around = with_variance(y, usage.log_base, state.residual, state.sample)
+        personal = personal_prior(state, around, effects, observations[1])
+        return assemble(vault.table.cells, vault.scale, state, personal)
 
 
 def ask_usage(vault: Vault, y: Floats, epsilon: float) -> Usage:
@@ -201,13 +209,19 @@ def ask_ratings(vault: Vault, prior: LevelFamily, state: EvidenceState) -> dict[
     return {c: channel.probabilities for c, channel in channels.items()}
 
 
-def to_rating_points(table: Table, scale: Scale) -> None:
-    """The released column, from half-widths around the midpoint to ratings inside the scale."""
+def to_rating_points(table: Table, scale: Scale, *, noisy: bool) -> None:
+    """Released columns, from half-widths around the midpoint to rating points; predictions end inside the scale."""
+    half = scale.width / 2
 
     def convert(block: Block) -> BlockResult:
-        return BlockResult({RELEASED: scale.clip(scale.midpoint + scale.width / 2 * block.columns[RELEASED])})
+        columns = {RELEASED: scale.clip(scale.midpoint + half * block.columns[RELEASED])}
+        if noisy:
+            columns[NOISY] = (scale.midpoint + half * block.columns[NOISY]).astype(np.float32)
+            columns[WEIGHT] = (block.columns[WEIGHT] / half**2).astype(np.float32)
+        return BlockResult(columns)
 
-    table.run(convert, reads=[RELEASED], writes=[RELEASED])
+    names = [RELEASED, NOISY, WEIGHT] if noisy else [RELEASED]
+    table.run(convert, reads=names, writes=names)
 
 
 @dataclass(frozen=True)

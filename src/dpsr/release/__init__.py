@@ -5,12 +5,14 @@ from dpsr.release.folder.examination import load_release
 from dpsr.release.folder.files import expected_bytes, write_release
 from dpsr.release.lists.fold_in import FoldedInUser
 from dpsr.release.lists.ranking import Recommendations
+from dpsr.release.personalise import Personalised
 from dpsr.release.release import Contents, Release
 from dpsr.release.verify import Verification, verify
 
 __all__ = [
     "Contents",
     "FoldedInUser",
+    "Personalised",
     "Recommendations",
     "Release",
     "Verification",

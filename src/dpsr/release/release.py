@@ -18,18 +18,22 @@ import pyarrow as pa
 from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.engine import MemoryTable, Table
-from dpsr.errors import ParameterError
+from dpsr.errors import ParameterError, ReleaseError
 from dpsr.release.adapters import IdMap, UserItems, matrices, tables
 from dpsr.release.lists.fold_in import FoldedInUser
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
 from dpsr.release.lists.tables import RecommendationLists
-from dpsr.types import Mask, Model, Scale
+from dpsr.release.personalise import Personalised
+from dpsr.types import Mask, Model, NoisyRatings, OpensOwnRows, PersonalModel, Scale
 from dpsr.types.mask import Ids
 
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What goes into a folder: the columns of `table` are the private ratings, and perhaps observed cells."""
+    """What goes into a folder: the columns of `table` are the private ratings, and perhaps observed cells.
+
+    `noisy` names the columns of noisy readings of the ratings and of their precision, where such were bought.
+    """
 
     model: Model
     table: Table
@@ -38,6 +42,14 @@ class Contents:
     settings: dict[str, Any]
     ratings: str
     observed: str | None = None
+    noisy: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.model, PersonalModel):
+            raise ReleaseError(
+                "what was made from people's own ratings goes to these people, never into a release folder. Save the "
+                "release itself, and write their lists with Personalised.save."
+            )
 
 
 Progress = Callable[[int, int], None]
@@ -51,7 +63,7 @@ class Release:
     """A model that predicts and recommends, the private rating table, and their certificate.
 
     `ratings` is the table to share: one private value per rating, in the order of the mask. `settings` says how it was
-    made, in public terms only.
+    made, in public terms only. `noisy` is what the noise itself left of every rating, where single ratings were bought.
     """
 
     model: Model
@@ -59,6 +71,7 @@ class Release:
     certificate: Certificate
     method: str
     settings: dict[str, Any] = field(default_factory=dict)
+    noisy: NoisyRatings | None = None
 
     @property
     def mask(self) -> Mask:
@@ -123,6 +136,10 @@ class Release:
         """Somebody who is not in the release: predictions and recommendations from their own ratings alone."""
         return FoldedInUser.from_ratings(self.model, items, values)
 
+    def personalise(self, ratings: OpensOwnRows) -> Personalised:
+        """Predictions and lists for each person from their own raw ratings and this release: for that person alone."""
+        return Personalised(self, ratings)
+
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder, whole or not at all."""
         from dpsr.release.folder.files import write_release
@@ -133,9 +150,17 @@ class Release:
     def contents(self) -> Contents:
         """What its folder holds."""
         observed = {} if self.model.observed is None else {"predicted": self.model.observed}
-        table = MemoryTable(self.mask, {"rating": self.ratings, **observed})
+        noisy = {} if self.noisy is None else self.noisy._asdict()
+        table = MemoryTable(self.mask, {"rating": self.ratings, **observed, **noisy})
         return Contents(
-            self.model, table, self.certificate, self.method, self.settings, "rating", next(iter(observed), None)
+            self.model,
+            table,
+            self.certificate,
+            self.method,
+            self.settings,
+            "rating",
+            "predicted" if observed else None,
+            ("values", "weights") if noisy else None,
         )
 
     def recommend_all(

@@ -18,6 +18,7 @@ from scipy.special import ndtr
 
 from dpsr.arrays import AnyInts, Floats
 from dpsr.types.mask import Census, Mask
+from dpsr.types.personal import PersonalPrior
 from dpsr.types.scale import Scale
 
 HARDLY = 1e-6
@@ -39,7 +40,7 @@ class Model:
     `residual_variance` is how far, squared, the model believes a raw rating lies from its prediction; `user_mean` and
     `user_covariance` are what it expects of the factors of somebody new. `observed` (one
     value per rating of the mask, or None) overrides the factors on observed cells; the paper's Stage 3 ends that way
-    when its last iterations are not followed by a projection.
+    when its last iterations are not followed by a projection. `personal` is what people's own ratings meet besides.
     """
 
     mask: Mask | Census
@@ -54,6 +55,7 @@ class Model:
     user_covariance: Floats
     observed: Floats | None = None
     affinity: Affinity | None = None
+    personal: PersonalPrior | None = None
 
     @property
     def rank(self) -> int:
@@ -115,3 +117,8 @@ class Model:
         found = place < len(self._cells)
         found[found] = self._cells[place[found]] == wanted[found]
         return np.where(found, place, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class PersonalModel(Model):
+    """A model of people made from their own raw ratings: each row of users is for that person, and none is released."""

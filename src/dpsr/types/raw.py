@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.types.mask import Mask
+from dpsr.types.personal import OwnRows
 from dpsr.types.scale import Scale
 
 
@@ -37,6 +38,13 @@ class RawRatings:
     def without_timestamps(self) -> Self:
         """The same ratings, and nothing of when they were given."""
         return self if self.mask.timestamps is None else replace(self, mask=replace(self.mask, timestamps=None))
+
+    def own_rows(self, start: int, stop: int) -> OwnRows:
+        """The rows of the people `start` to `stop`, opened for each of them alone. Secret."""
+        mask = self.mask
+        rows = slice(int(mask.indptr[start]), int(mask.indptr[stop]))
+        values, indptr = self.scale.values[self.levels[rows]], mask.indptr[start : stop + 1] - rows.start
+        return OwnRows(mask.user_ids[start:stop], mask.item_ids, indptr, mask.items[rows], values)
 
     def __repr__(self) -> str:  # never shows a value
         m, n = self.mask.shape

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
-from dpsr.types import Census, Mask, Model, Scale
+from dpsr.types import Census, Mask, Model, PersonalPrior, Scale
 from dpsr.value.evidence import EvidenceState
 
 
-def assemble(mask: Mask | Census, scale: Scale, state: EvidenceState) -> Model:
+def assemble(mask: Mask | Census, scale: Scale, state: EvidenceState, personal: PersonalPrior | None = None) -> Model:
     """prediction = midpoint + half-width * left . right, as two thin factors; strangers get averages over ratings."""
     half = scale.width / 2
     left = np.column_stack([state.left[:], np.ones(mask.n_users)])
@@ -29,6 +29,7 @@ def assemble(mask: Mask | Census, scale: Scale, state: EvidenceState) -> Model:
         user_mean=everyone,
         affinity=state.design.affinity,
         user_covariance=_stranger_covariance(left, mask.user_counts, state),
+        personal=personal,
     )
 
 

@@ -39,7 +39,7 @@ from dpsr.value.levels import LevelFamily, with_variance
 from dpsr.value.priors import COEFFICIENT, EFFECT, FACTORS, SLOPES, doubted_ridge
 from dpsr.value.side import Evidence, Posterior, Prior, Rows, add_evidence_about_weights, posterior
 from dpsr.value.start import Belief, effect_variances, leading_users
-from dpsr.value.sweep import CHOICE, SYMBOL, Reader, Sides, Sweep, Tally, held_out
+from dpsr.value.sweep import CHOICE, NOISY, SYMBOL, WEIGHT, Reader, Sides, Sweep, Tally, held_out
 
 Tables = Mapping[int, Floats]
 """P[symbol | level] of every channel in use."""
@@ -76,6 +76,7 @@ class EvidenceState:
         self.c[:, 0] = effects.user
         self.user_variance: npt.NDArray[np.float32] | None = None
         self.items: Posterior | None = None
+        self.item_rows: Rows | None = None
         counts = (
             design.item_counts @ effects.item_posterior_variance + design.user_counts @ effects.user_posterior_variance
         )
@@ -167,6 +168,7 @@ class EvidenceState:
         evidence, tally = Evidence.none(self.user_prior), Tally.none()
         sweep = self._pass(tables, family, observations[1], users=users, bold=bold, trial=trial)
         n, d = self.design.census.n_items, self.item_prior.dimensions
+        self.item_rows = None  # there is room for one set of normal equations
         sums = [np.zeros((n, packed_size(d))), np.zeros((n, d)), tally.sums, *evidence.sums]
         rows = self.design.table.run(sweep, sums, reads=[CHOICE, SYMBOL]).rows
         if users:
@@ -177,11 +179,11 @@ class EvidenceState:
         return tally.moved
 
     def finish(self, tables: Tables, family: LevelFamily, observation: EffectObservation, released: str) -> None:
-        """Users once more given the items, and the mean of every rating as the column `released`."""
+        """Users once more given the items; the mean of every rating as the column `released`, its symbol read there."""
         evidence, nothing = Evidence.none(self.user_prior), np.zeros((0, 0))
         last = self._pass(tables, family, observation, released=released)
         sums = [nothing, nothing, Tally.none().sums, *evidence.sums]
-        rows = self.design.table.run(last, sums, reads=[CHOICE, SYMBOL], writes=[released]).rows
+        rows = self.design.table.run(last, sums, reads=[CHOICE, SYMBOL], writes=[released, NOISY, WEIGHT]).rows
         self._take_users(rows[0], rows[1], evidence)
 
     def _pass(self, tables: Tables, family: LevelFamily, observation: EffectObservation, **how: Any) -> Sweep:
@@ -212,6 +214,7 @@ class EvidenceState:
         evidence = Evidence.none(self.item_prior)
         self.items = posterior(rows, self.item_prior, self.k, evidence, about_weights=False)
         self.item_prior.learn_covariance(evidence)
+        self.item_rows = rows
         d = self.design.x.shape[1]
         self.b, self.g = self.items.mean[:, :d] + self.shared, self.items.mean[:, d:]
 

@@ -184,6 +184,15 @@ def posterior(rows: Rows, prior: Prior, k: int, evidence: Evidence, *, about_wei
     return result
 
 
+def posterior_covariances(rows: Rows, prior: Prior) -> Singles:
+    """C_i of every row at the present prior, packed."""
+    inverse, (i, j) = prior.precision, np.tril_indices(prior.dimensions)
+    packed = np.empty((len(rows.h), len(i)), np.float32)
+    for piece in _pieces(len(rows.h)):
+        packed[piece] = _solve(rows, piece, inverse)[0][:, i, j]
+    return packed
+
+
 def _pieces(n: int) -> list[slice]:
     return [slice(at, min(at + _BLOCK, n)) for at in range(0, n, _BLOCK)]
 

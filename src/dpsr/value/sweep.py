@@ -39,6 +39,9 @@ from dpsr.value.side import Evidence, Posterior, Prior, Rows, posterior
 CHOICE, SYMBOL = "choice", "symbol"
 """The columns of a table that say through which channel a rating went, and what came out."""
 
+NOISY, WEIGHT = "noisy", "weight"
+"""The columns that the last pass leaves of them: symbols as pseudo-observations at the released means."""
+
 _LEAST = 1e-6
 _RAREST = 1e-300
 """A chance that rounding may make zero."""
@@ -161,7 +164,8 @@ class Sweep:
     """The pass as a value: everything it reads but the block.
 
     `users` says whether users are updated; a `bold` pass takes the partners' factors for known; a `trial` leaves out
-    the ratings that are held out; `released` names the column of means that a last pass writes.
+    the ratings that are held out; `released` names the column of means that a last pass writes, beside `NOISY` and
+    `WEIGHT`.
     """
 
     sides: Sides
@@ -194,7 +198,9 @@ class Sweep:
         tally[3] += len(eta)
         rows = new.mean, new.variance, block.every(_SAMPLE_EVERY, eta)
         if self.released is not None:
-            return BlockResult({self.released: after}, rows)
+            noisy, weight = self.reader.read(block, after, self.residual)
+            columns = {NOISY: noisy.astype(np.float32), WEIGHT: weight.astype(np.float32)}
+            return BlockResult({self.released: after, **columns}, rows)
         self._tell_items(block, z, w, c, f, None if self.bold else new.factor_covariance, item_a, item_h)
         return BlockResult(rows=rows)
 

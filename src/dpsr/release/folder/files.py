@@ -3,9 +3,9 @@
     certificate.json   what is protected and what it cost
     manifest.json      SHA-256 and size of every other file, and a seal over itself
     model.json         scale, method and public settings
-    ratings.parquet    user, item, rating[, timestamp]: the private table
+    ratings.parquet    user, item, rating[, timestamp][, noisy, weight]: the private table
     users.parquet      user, n_ratings, mean, factors[, affinity]
-    items.parquet      item, n_ratings, mean, factors[, affinity]
+    items.parquet      item, n_ratings, mean, factors[, affinity][, covariance]
     card.html          the page for people, and budget.json what the ledger said, if there was one
     NOT_PRIVATE.txt    only if the certificate says so
     signature.json     who vouches for the manifest; the one file that it does not name
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dpsr.arrays import Floats
+from dpsr.arrays import Floats, Singles
 from dpsr.certify.check import CERTIFICATE
 from dpsr.certify.manifest import SIGNATURES, write_manifest
 from dpsr.certify.schema import MalformedError
@@ -34,13 +34,14 @@ from dpsr.release.folder.atomic import atomic_folder, sync_tree
 from dpsr.release.folder.layout import ITEMS, MODEL, NOT_PRIVATE, RATINGS, USERS
 from dpsr.release.folder.model_form import MODEL_FORMAT, check_model
 from dpsr.release.folder.parquet import writer
+from dpsr.release.folder.personal_form import NOISY_COLUMNS, personal_record
 from dpsr.release.folder.warning import warning_text
 from dpsr.release.keys import SigningKey
 from dpsr.release.release import Contents
 from dpsr.types import Census, Mask
 
-_FIXED_BYTES, _BYTES_PER_RATING, _BYTES_PER_ROW = 3_000_000, 40, 1_000
-"""Certificate and pages; five columns of eight bytes; some hundred numbers for each user and item."""
+_FIXED_BYTES, _BYTES_PER_RATING, _BYTES_PER_ROW = 3_000_000, 48, 1_500
+"""Certificate and pages; six columns of eight bytes; some two hundred numbers for each user and item."""
 
 
 def write_release(
@@ -93,7 +94,11 @@ def _write_files(contents: Contents, folder: Path) -> None:
     _write_side(
         folder / ITEMS,
         {"item": census.item_ids, "n_ratings": census.item_counts, "mean": model.item_means},
-        {"factors": model.item_factors, "affinity": None if model.affinity is None else model.affinity.items},
+        {
+            "factors": model.item_factors,
+            "affinity": None if model.affinity is None else model.affinity.items,
+            "covariance": None if model.personal is None else model.personal.item_covariance,
+        },
     )
     if not contents.certificate.private:
         (folder / NOT_PRIVATE).write_text(warning_text(contents.certificate), "utf-8")
@@ -103,8 +108,11 @@ def _write_ratings(contents: Contents, path: Path) -> None:
     """The table block by block: it may be larger than memory."""
     table, census = contents.table, contents.table.census
     observed = {"predicted": contents.observed} if contents.observed else {}
-    names = {"rating": contents.ratings, **({TIMESTAMP: TIMESTAMP} if census.timed else {}), **observed}
-    kinds = {name: pa.int64() if name == TIMESTAMP else pa.float64() for name in names}
+    noisy = dict(zip(NOISY_COLUMNS, contents.noisy, strict=True)) if contents.noisy else {}
+    names = {"rating": contents.ratings, **({TIMESTAMP: TIMESTAMP} if census.timed else {}), **observed, **noisy}
+    kinds = {name: pa.float64() for name in names} | {name: pa.float32() for name in noisy}
+    if census.timed:
+        kinds[TIMESTAMP] = pa.int64()
     schema = pa.schema({"user": census.user_ids.type, "item": census.item_ids.type, **kinds})
     with writer(path, schema) as rows:
         for block in table.scan(list(names.values())):
@@ -130,6 +138,8 @@ def _model_json(contents: Contents) -> str:
         "user_mean": model.user_mean.tolist(),
         "user_covariance": model.user_covariance.tolist(),
     }
+    if model.personal is not None:
+        facts["personal"] = personal_record(model.personal)
     try:
         record = json.loads(json.dumps(facts, ensure_ascii=False, allow_nan=False, default=_plain))
         check_model(record, contents.certificate.unit)
@@ -145,12 +155,12 @@ def _plain(number: Any) -> Any:
     raise TypeError(f"{type(number).__name__} is no number")
 
 
-def _write_side(path: Path, columns: dict[str, Any], vectors: dict[str, Floats | None]) -> None:
+def _write_side(path: Path, columns: dict[str, Any], vectors: dict[str, Floats | Singles | None]) -> None:
     """One row per user or item; vectors as lists of fixed length."""
     for name, rows in vectors.items():
         if rows is not None:
             columns[name] = pa.FixedSizeListArray.from_arrays(
-                pa.array(np.ascontiguousarray(rows, dtype=np.float64).ravel()), rows.shape[1]
+                pa.array(np.ascontiguousarray(rows).ravel()), rows.shape[1]
             )
     table = pa.table(columns)
     with writer(path, table.schema) as file:

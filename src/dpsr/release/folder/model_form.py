@@ -15,6 +15,7 @@ from dpsr.certify.schema import MalformedError, check_format, first_violation, s
 from dpsr.errors import ScaleError
 from dpsr.release.folder.layout import MODEL
 from dpsr.release.folder.parquet import LARGEST, MOST_WIDE
+from dpsr.release.folder.personal_form import FORM as PERSONAL
 from dpsr.types import Scale
 from dpsr.types.scale import LARGEST as LARGEST_RATING
 
@@ -43,9 +44,9 @@ _SETTINGS = {
 """Of every method there is; each has some of them."""
 
 
-def _closed(required: bool, properties: dict[str, Any]) -> dict[str, Any]:
-    names = list(properties) if required else []
-    return {"type": "object", "required": names, "additionalProperties": False, "properties": properties}
+def _closed(required: bool, properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    names, both = list(properties) if required else [], properties | (optional or {})
+    return {"type": "object", "required": names, "additionalProperties": False, "properties": both}
 
 
 _FORMS = {
@@ -63,6 +64,7 @@ _FORMS = {
             "user_mean": _VECTOR,
             "user_covariance": {"type": "array", "minItems": 1, "maxItems": MOST_WIDE, "items": _VECTOR},
         },
+        {"personal": PERSONAL},
     )
 }
 """By unit of protection."""

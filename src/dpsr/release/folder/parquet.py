@@ -3,7 +3,9 @@
     id        int64, or text; text comes back as codes into its distinct values, so that repeats take no room
     whole     int64
     real      float64, every one a finite number
+    single    float32, every one a finite number
     vector    a fixed number of float64, every one a finite number
+    singles   a fixed number of float32, every one a finite number
 
 The footer is compared with what is expected, the pages with the footer (`pages`), and only then is anything unpacked.
 Missing values, text that is not UTF-8 and numbers whose squares would overflow are refused.
@@ -27,12 +29,17 @@ from dpsr.release.folder.pages import ColumnChunk, check_pages, read_footer
 LARGEST = 1e75
 """A number of a model lies within this: products of four of them are still numbers."""
 
+_LARGEST = {"d": LARGEST, "f": float(np.finfo(np.float32).max)}
+"""By type of number."""
+
 MOST_ROWS = (1 << 31) - 1
 MOST_WIDE = 1_024
 """Numbers in a vector."""
 
 _FOOTER = 1 << 23
 _ROW_BYTES = 48
+_NUMBERS = {"whole": pa.int64(), "real": pa.float64(), "single": pa.float32()}
+_VECTORS = {"vector": pa.float64(), "singles": pa.float32()}
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _WRITTEN_AS: dict[str, Any] = {
     "compression": "snappy",
@@ -106,15 +113,15 @@ def _listed(names: Sequence[str]) -> str:
 def _fits(column: Column, kind: pa.DataType) -> bool:
     if column.kind == "id":
         return kind in (pa.int64(), _TEXT)
-    if column.kind != "vector":
-        return kind == (pa.int64() if column.kind == "whole" else pa.float64())
-    if not pa.types.is_fixed_size_list(kind) or kind.value_type != pa.float64():
+    if column.kind in _NUMBERS:
+        return kind == _NUMBERS[column.kind]
+    if not pa.types.is_fixed_size_list(kind) or kind.value_type != _VECTORS[column.kind]:
         return False
     return 1 <= kind.list_size <= MOST_WIDE if column.width is None else kind.list_size == column.width
 
 
 def _width(schema: pa.Schema, column: Column) -> int:
-    return schema.field(column.name).type.list_size if column.kind == "vector" else 1
+    return schema.field(column.name).type.list_size if column.kind in _VECTORS else 1
 
 
 def _check_values(groups: list[list[ColumnChunk]], widths: Sequence[int], rows: int, size: int) -> None:
@@ -140,13 +147,13 @@ def _values(chunks: pa.ChunkedArray, column: Column) -> Any:
     if column.kind == "id":
         return _one_array(chunks)
     array = _one_array(chunks)
-    numbers = array.flatten() if column.kind == "vector" else array
+    numbers = array.flatten() if column.kind in _VECTORS else array
     if array.null_count or numbers.null_count:
         raise MalformedError(f"its column {column.name} has missing values")
     values: AnyArray = numbers.to_numpy(zero_copy_only=False).copy()
-    if column.kind != "whole" and not bool((np.abs(values) <= LARGEST).all()):
+    if column.kind != "whole" and not bool((np.abs(values) <= _LARGEST[values.dtype.char]).all()):
         raise MalformedError(f"its column {column.name} holds something that is not a number of at most {LARGEST:g}")
-    return values.reshape(len(array), -1) if column.kind == "vector" else values
+    return values.reshape(len(array), -1) if column.kind in _VECTORS else values
 
 
 def _one_array(chunks: pa.ChunkedArray) -> pa.Array:

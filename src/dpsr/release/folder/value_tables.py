@@ -1,8 +1,8 @@
 """A release of private ratings, from the bytes of its tables: nothing is handed on before all of it was checked.
 
     users.parquet     user, n_ratings, mean, factors[, affinity]
-    items.parquet     item, n_ratings, mean, factors[, affinity]
-    ratings.parquet   user, item, rating[, timestamp][, predicted]
+    items.parquet     item, n_ratings, mean, factors[, affinity][, covariance]
+    ratings.parquet   user, item, rating[, timestamp][, predicted][, noisy, weight]
 
 What kernels take for granted is proved here: ids ascend, the counts of users add up to the table and the counts of
 items are those of the table, users and items of every rating are known, cells ascend strictly, vectors have the model's
@@ -26,6 +26,7 @@ from dpsr.release.folder.consistency import check_consistency
 from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS, USERS
 from dpsr.release.folder.model_form import prior_of, read_model, scale_of
 from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table
+from dpsr.release.folder.personal_form import NOISY_COLUMNS, noisy_of, personal_of
 from dpsr.release.release import Release
 from dpsr.types import Affinity, Mask, Model, Scale
 from dpsr.types.mask import codes_of
@@ -46,6 +47,8 @@ def read_values(files: Mapping[str, bytes], certificate: Certificate) -> tuple[l
         mask = _mask(users, items, ratings)
         checks.append(Check(True, "the three tables name the same users, items and counts"))
         affinity = _affinity(users, items)
+        personal = personal_of(record.get("personal"), items.get("covariance"), record["rank"])
+        noisy = noisy_of(ratings)
         _check_ratings(ratings["rating"], scale)
         words = f"every released rating lies on the scale's range, {scale.low:g} to {scale.high:g}"
         checks += [Check(True, words), Check(True, "every number of the model is finite")]
@@ -64,8 +67,9 @@ def read_values(files: Mapping[str, bytes], certificate: Certificate) -> tuple[l
         user_covariance=prior[1],
         observed=ratings.get("predicted"),
         affinity=affinity,
+        personal=personal,
     )
-    release = Release(model, ratings["rating"], certificate, record["method"], record["settings"])
+    release = Release(model, ratings["rating"], certificate, record["method"], record["settings"], noisy)
     found = public_facts(mask, scale)
     wrong = [Check(False, words) for words in _contradictions(found, certificate)]
     shape = f"{mask.n_ratings:,} ratings, {mask.n_users:,} users, {mask.n_items:,} items, scale {scale}"
@@ -80,6 +84,7 @@ _RATING_COLUMNS = (
     Column("rating", "real"),
     Column("timestamp", "whole", optional=True),
     Column("predicted", "real", optional=True),
+    *(Column(name, "single", optional=True) for name in NOISY_COLUMNS),
 )
 
 
@@ -122,6 +127,7 @@ def _side(data: bytes, who: str, rows: int, rank: int) -> Mapping[str, Any]:
         Column("mean", "real"),
         Column("factors", "vector", width=rank),
         Column("affinity", "vector", optional=True),
+        *([Column("covariance", "singles", optional=True)] if who == "item" else []),
     )
     table = dict(_table(data, name, columns, rows))
     table[who] = _vocabulary(table[who], name, who)

@@ -163,7 +163,7 @@ def write_lists(
     with atomic_table(path, schema, overwrite=overwrite) as rows:
         done = 0
         for lists in all_lists(model, n, block=block, threads=threads):
-            rows.write_table(_table(model, lists, schema))
+            rows.write_table(table(model, lists, schema))
             done = min(done + block, mask.n_users)
             if progress is not None:
                 progress(done, mask.n_users)
@@ -221,7 +221,8 @@ def _unrated(mask: Mask, user: int) -> npt.NDArray[np.int32]:
     return np.flatnonzero(open_items).astype(np.int32)
 
 
-def _table(model: Model, lists: Lists, schema: pa.Schema) -> pa.Table:
+def table(model: Model, lists: Lists, schema: pa.Schema) -> pa.Table:
+    """Lists with ids: user, rank, item, score."""
     columns = [
         model.mask.user_ids.take(pa.array(lists.users)),
         pa.array(lists.ranks, type=pa.int32()),

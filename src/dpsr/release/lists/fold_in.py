@@ -42,7 +42,12 @@ class FoldedInUser:
             )
         _check_on_scale(ratings, model.scale)
         known = codes >= 0
-        return cls(model, _posterior(model, codes[known], ratings[known]), codes[known])
+        return cls.from_codes(model, codes[known], ratings[known])
+
+    @classmethod
+    def from_codes(cls, model: Model, items: npt.NDArray[np.int64], ratings: Floats) -> FoldedInUser:
+        """The guest's factors from ratings at known items, given by their codes."""
+        return cls(model, _posterior(model, items, ratings), items)
 
     def predict(self, items: Ids) -> Floats:
         """Predicted ratings inside the scale; an unknown item gets what the guest gives on average."""
@@ -53,9 +58,10 @@ class FoldedInUser:
     def recommend(self, n: int = 10) -> Recommendations:
         """The `n` items the guest did not rate and is most likely to meet and like."""
         predicted = self.model.item_factors @ self.factors
-        return best_items(self.model, self.model.liked(predicted, self._reach()), predicted, self.rated, n)
+        return best_items(self.model, self.model.liked(predicted, self.reach), predicted, self.rated, n)
 
-    def _reach(self) -> Floats:
+    @property
+    def reach(self) -> Floats:
         """The guest's affinity: the sum over rated items that gives a user's, for somebody who rated these."""
         if self.model.affinity is None:
             return np.empty(0)

@@ -1,0 +1,172 @@
+"""Everybody's predictions and lists from their own ratings and the release, in blocks of people.
+
+A block of people becomes a small model of these people (`model_of`), which predicts and ranks like any other; then it
+is forgotten. So memory does not grow with the number of people, and a person's answers do not depend on the block they
+are in, nor on anybody else's rows. There is no way from here into a release folder: `Contents` refuses the models made
+here, and files say for whom they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.arrays import Floats, Ints
+from dpsr.errors import ParameterError, ReleaseError, ScaleError
+from dpsr.release.folder.atomic import atomic_table
+from dpsr.release.lists.batch import all_lists
+from dpsr.release.lists.batch import table as lists_table
+from dpsr.release.lists.ranking import Recommendations, best_items, ordered_dots, score_pairs
+from dpsr.release.personalise.matching import OwnRatings, matched
+from dpsr.release.personalise.statement import file_metadata, statement
+from dpsr.release.personalise.value_level import ValueLevel
+from dpsr.types import OpensOwnRows, PersonalModel
+from dpsr.types.mask import Ids
+
+if TYPE_CHECKING:
+    from dpsr.release.release import Release
+
+BLOCK = 4_096
+"""People at a time: some fifty megabytes, whatever the number of people."""
+
+Progress = Callable[[int, int], None]
+
+
+class ServesPeople(Protocol):
+    """What a level of protection gives: a model of some people from their own ratings."""
+
+    def model_of(self, own: OwnRatings) -> PersonalModel:
+        """A model whose users are these people, each from their own ratings and what was released."""
+
+
+class Personalised:
+    """Predictions and lists for people from their own raw ratings: each for its own person, and for nobody else.
+
+    >>> personal = model.personalise(ratings)                                               # doctest: +SKIP
+    >>> personal.predict(["ann"], ["heat"]), personal.recommend("ann", n=10)                # doctest: +SKIP
+    >>> personal.save("lists.parquet", n=10)                                                # doctest: +SKIP
+    """
+
+    def __init__(self, release: Release, ratings: OpensOwnRows, *, block: int = BLOCK) -> None:
+        _check_scale(release, ratings)
+        if block < 1:
+            raise ParameterError(f"a block has at least one person, found {block}. Leave it out for the usual {BLOCK}.")
+        self.release, self.block = release, block
+        self._ratings = ratings
+        self._level: ServesPeople = ValueLevel(release)
+
+    @property
+    def statement(self) -> str:
+        """What is promised, and who may see what."""
+        return statement(self.release.certificate)
+
+    @property
+    def n_people(self) -> int:
+        return self._ratings.mask.n_users
+
+    @cached_property
+    def dropped(self) -> int:
+        """Rows at items that the release does not know: they are left out."""
+        mask = self._ratings.mask
+        unknown = self.release.mask.item_codes(mask.item_ids) < 0
+        return int(mask.item_counts[unknown].sum())
+
+    @cached_property
+    def strangers(self) -> int:
+        """People whom the release does not know: their rows are folded in."""
+        return int(np.count_nonzero(self.release.mask.user_codes(self._ratings.mask.user_ids) < 0))
+
+    def predict(self, users: Ids, items: Ids) -> Floats:
+        """Predicted ratings inside the scale; who brought no ratings gets what the release predicts for them."""
+        u, j = np.broadcast_arrays(np.atleast_1d(users), np.atleast_1d(items))
+        predicted = self.release.predict(u, j)
+        people, codes = self._ratings.mask.user_codes(u), self.release.mask.item_codes(j)
+        for start, model in self.models(np.unique(people[people >= 0])):
+            here = np.flatnonzero((people >= start) & (people < start + self.block))
+            predicted[here] = _predicted(model, model.mask.user_codes(u[here]), codes[here])
+        return predicted
+
+    def recommend(self, user: str | int, n: int = 10, *, exclude_rated: bool = True) -> Recommendations:
+        """The `n` items that `user` is most likely to meet and like, from their own ratings: for `user` alone."""
+        person = self._ratings.mask.user_codes([user])
+        if person[0] < 0:
+            return self.release.recommend(user, n)
+        own = self._own(int(person[0]), int(person[0]) + 1)
+        model = self._level.model_of(own)
+        scores = score_pairs(model, np.zeros(1, dtype=np.int64), np.arange(model.mask.n_items))
+        return best_items(model, *scores, own.rated if exclude_rated else [], n)
+
+    def save(self, path: str | Path, n: int = 10, *, overwrite: bool = False, progress: Progress | None = None) -> Path:
+        """Write everybody's list (user, rank, item, score) as Parquet that says for whom it is. Whole or not at all."""
+        where = Path(path)
+        _check_parquet(where)
+        with atomic_table(where, self._schema, overwrite=overwrite) as rows:
+            for done, lists in self._lists(n):
+                rows.write_table(lists)
+                if progress is not None:
+                    progress(done, self.n_people)
+        return where
+
+    recommend_all = save
+
+    def table(self, n: int = 10) -> pa.Table:
+        """Everybody's list as one Arrow table, with the words about who may see it in its metadata."""
+        return pa.concat_tables([lists for _, lists in self._lists(n)] or [self._schema.empty_table()])
+
+    def model(self) -> PersonalModel:
+        """One model of all people at once, in the codes of their ratings: for evaluation, where it fits in memory."""
+        return self._level.model_of(self._own(0, self.n_people))
+
+    def models(self, people: Ints | None = None) -> Iterator[tuple[int, PersonalModel]]:
+        """Models of blocks of people with the code each block starts at; of all of them, or of those given."""
+        for start in range(0, self.n_people, self.block):
+            stop = min(start + self.block, self.n_people)
+            wanted = None if people is None else people[(people >= start) & (people < stop)]
+            if wanted is None or len(wanted):
+                own = self._own(start, stop)
+                yield start, self._level.model_of(own if wanted is None else own.select(wanted - start))
+
+    def _own(self, start: int, stop: int) -> OwnRatings:
+        return matched(self._ratings.own_rows(start, stop), self.release.mask)
+
+    def _lists(self, n: int) -> Iterator[tuple[int, pa.Table]]:
+        for start, model in self.models():
+            for lists in all_lists(model, n):
+                yield min(start + self.block, self.n_people), lists_table(model, lists, self._schema)
+
+    @cached_property
+    def _schema(self) -> pa.Schema:
+        ids = self._ratings.mask.user_ids.type, self.release.mask.item_ids.type
+        kinds = [("user", ids[0]), ("rank", pa.int32()), ("item", ids[1]), ("score", pa.float64())]
+        return pa.schema(kinds, metadata=file_metadata(self.release.certificate))
+
+    def __repr__(self) -> str:  # never shows a value
+        return f"Personalised({self.n_people:,} people; {self.statement})"
+
+
+def _predicted(model: PersonalModel, users: Ints, items: Ints) -> Floats:
+    """Clipped predictions for known people; an unknown item gets what the person gives on average."""
+    raw = ordered_dots(model.user_factors, users, model.item_factors, np.maximum(items, 0))
+    return model.scale.clip(np.where(items >= 0, raw, model.user_means[users]))
+
+
+def _check_scale(release: Release, ratings: OpensOwnRows) -> None:
+    ours, theirs = release.scale, ratings.scale
+    if (ours.low, ours.high, ours.step) != (theirs.low, theirs.high, theirs.step):
+        raise ScaleError(
+            f"people's own ratings must be on the scale of the release, {ours}, found ratings on {theirs}. Read them "
+            f"with scale={ours}, or personalise the release that was made from them."
+        )
+
+
+def _check_parquet(path: Path) -> None:
+    if path.suffix.lower() != ".parquet":
+        raise ReleaseError(
+            f"{path.name}: personal lists are written as .parquet, whose metadata say that each list is for its own "
+            "person alone; other formats cannot say so."
+        )
