@@ -8,7 +8,8 @@ from math import inf, nextafter
 import numpy as np
 import pytest
 
-from dpsr.certify.parts import PARTS, ChannelPart, DeclaredPart, HistogramPart, PublishedPart, SumsPart, published_price
+from dpsr.certify.certificate import PARTS
+from dpsr.certify.parts import ChannelPart, DeclaredPart, HistogramPart, PublishedPart, SumsPart, published_price
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.published import data_set_loss, worst_data_set
 from dpsr.types import Scale

@@ -286,7 +286,7 @@ def survives(folder, sound):
     try:
         release = load_release(folder)
     except ReleaseError as error:
-        assert str(error).isprintable(), repr(str(error))
+        assert str(error).isprintable(), repr(str(error))  # noqa: PT017
         assert not told.intact, "verify holds what cannot be loaded"
         return False
     assert told.intact, "what verify refuses was loaded"
@@ -315,7 +315,9 @@ def main(work, first, count):
         try:
             loaded += survives(folder, sound)
         except DpsrError as error:
-            raise AssertionError(f"case {case}: {type(error).__name__} from something that was loaded: {error}") from error
+            raise AssertionError(
+                f"case {case}: {type(error).__name__} from something that was loaded: {error}"
+            ) from error
         shutil.rmtree(folder)
     print("loaded", loaded, flush=True)  # noqa: T201
 
