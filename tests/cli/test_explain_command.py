@@ -76,7 +76,7 @@ def test_a_release_is_explained_by_its_own_certificate_and_heaviest_user():
     told = explain_release(release)
     assert told.epsilon == release.certificate.epsilon
     assert told.persons[-1].ratings == ratings.mask.user_counts.max()
-    price = next(part.epsilon for part in release.certificate.parts if part.name == "ratings")
+    price = next(part.stated["epsilon"] for part in release.certificate.parts if part.name == "ratings")
     assert told.guess_before < told.guess_channel <= belief_at_most(0.2, price) * (1 + 1e-9)
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from dpsr.certify import Certificate, Part
+from dpsr.certify import Certificate
 from dpsr.certify.parts import Price
 
 
 @dataclass(frozen=True)
-class StatedPart(Part):
+class StatedPart(PricedPart):
     """A part that costs what it says."""
 
     kind: ClassVar[str] = "stated"

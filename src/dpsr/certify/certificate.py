@@ -2,22 +2,40 @@
 
 A certificate is data. It is written only in `privacy/vault`, by the call that drew the noise; every other room reads
 it. It belongs to one set of draws (`id`) and, where a ledger paid for it, to one charge. The parts of one certificate
-concern the same ratings, so their prices add up (basic composition):
+concern the same ratings, so their prices add up: at the unit `value` epsilons and deltas (basic composition),
 
-    epsilon = sum of the parts' epsilon,   delta = sum of the parts' delta.
+    epsilon = sum of the parts' epsilon,   delta = sum of the parts' delta,
 
-Nothing that follows from the parts is a field: whoever reads a certificate computes its price.
+and where people are asked, squares of mu (Gaussian differential privacy): epsilon is then the smallest at which
+
+    gaussian_delta(sum of mu^2, epsilon) + what names and the sampler add  <=  delta,   the delta that was asked for.
+
+Nothing that follows from the parts is a field: whoever reads a certificate computes its price, for every unit.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from math import inf, nextafter
 from typing import Any, NamedTuple, TypeAlias
 
+from dpsr.certify.amounts import float_below
 from dpsr.certify.exact import sum_up
-from dpsr.certify.parts import PARTS, Part, Price
+from dpsr.certify.normal import SAMPLER_SLACK, gaussian_epsilon
+from dpsr.certify.parts import (
+    ChannelPart,
+    DeclaredPart,
+    HistogramPart,
+    Part,
+    Price,
+    PricedPart,
+    PublishedPart,
+    SumsPart,
+)
+from dpsr.certify.people import NormalPart, PersonPart, RatingPart
 
 Protection: TypeAlias = dict[str, Price | None]
 
@@ -28,15 +46,38 @@ UNITS = ("value", "rating", "user")
 PROMISES = {
     "value": "The value of one rating is protected. Two data sets are neighbours when they differ in the value of "
     "exactly one rating; who rated what is public.",
+    "rating": "That a rating exists is protected, with its value and its time. Two data sets are neighbours when one "
+    "has exactly one rating more than the other; what is released hardly depends on any single rating.",
+    "user": "Every person is protected, with all their ratings. Two data sets are neighbours when one has exactly one "
+    "person more than the other; what is released hardly depends on anybody.",
 }
 """What each unit of protection says, for people."""
 
-PUBLIC_FACTS = {"value": "user ids, item ids, who rated what, how many ratings each has, timestamps, the scale"}
+_OF_PEOPLE = "the scale, and the list of items if it was declared"
+
+PUBLIC_FACTS = {
+    "value": "user ids, item ids, who rated what, how many ratings each has, timestamps, the scale",
+    "rating": _OF_PEOPLE,
+    "user": _OF_PEOPLE,
+}
 """What each unit of protection does not cover, for people."""
 
-COMPOSITION = "basic: the parts concern the same ratings, so their prices add up"
+COMPOSITIONS = {
+    "value": "basic: the parts concern the same ratings, so their prices add up",
+    "rating": "Gaussian: the squares of mu add up, and epsilon follows at the stated delta",
+    "user": "Gaussian: the squares of mu add up, and epsilon follows at the stated delta",
+}
+
+PARTS: dict[str, type[Part]] = {
+    part.kind: part
+    for part in (ChannelPart, HistogramPart, SumsPart, PublishedPart, DeclaredPart, PersonPart, RatingPart)
+}
+"""Every kind of question there is. What is not here is not blessed."""
 
 NOT_PROTECTED = "not protected"
+
+PER = {"value": "rating's value", "rating": "rating", "user": "person"}
+"""What a price is for, in a word or two."""
 
 
 class ChargeReference(NamedTuple):
@@ -77,11 +118,33 @@ class Certificate:
     @property
     def epsilon(self) -> float:
         """The exact price of everything together, never rounded down."""
-        return sum_up(part.epsilon for part in self.parts)
+        return self._price.epsilon
 
     @property
     def delta(self) -> float:
-        return sum_up(part.delta for part in self.parts)
+        return self._price.delta
+
+    @cached_property
+    def _price(self) -> Price:
+        price = self._price_at(self.unit)
+        return Price(inf, self.nominal_delta) if price is None else price
+
+    def _price_at(self, unit: str) -> Price | None:
+        """The price for one unit, computed from the parts; None where it is not protected."""
+        priced = [part for part in self.parts if isinstance(part, PricedPart)]
+        if len(priced) == len(self.parts):
+            whole = Price(sum_up(part.epsilon for part in priced), sum_up(part.delta for part in priced))
+            return whole if unit == self.unit == "value" else None
+        asked = [part for part in self.parts if isinstance(part, NormalPart) and part.unit == self.unit]
+        if len(asked) != len(self.parts):
+            return None  # another unit's questions: nothing is promised about them together
+        squares = [part.squared_mu(unit) for part in asked]
+        if None in squares:
+            return None
+        beside = sum((Fraction(part.tail(unit)) for part in asked), Fraction(SAMPLER_SLACK))
+        left = float_below(max(Fraction(self.nominal_delta) - beside, Fraction(0)))
+        squared_mu = sum((square for square in squares if square is not None), Fraction(0))
+        return Price(gaussian_epsilon(squared_mu, left), self.nominal_delta)
 
     @property
     def promise(self) -> str:
@@ -90,12 +153,12 @@ class Certificate:
 
     @property
     def composition(self) -> str:
-        return COMPOSITION
+        return COMPOSITIONS[self.unit]
 
-    @property
+    @cached_property
     def protection(self) -> Protection:
         """The price for each unit; None where it is not protected."""
-        return {unit: Price(self.epsilon, self.delta) if unit == self.unit else None for unit in UNITS}
+        return {unit: self._price if unit == self.unit else self._price_at(unit) for unit in UNITS}
 
     def epsilon_for_user(self, n_ratings: int) -> float:
         """The price for the values of all `n_ratings` of one person together: group privacy adds up."""
@@ -105,7 +168,7 @@ class Certificate:
         word = "private" if self.private else "NOT PRIVATE"
         delta = f", delta = {self.delta:.3g}" if self.delta else ""
         why = "" if self.private else f" ({'; '.join(self.reasons)})"
-        return f"{word}: epsilon = {self.epsilon:.6g}{delta} per {self.unit if self.unit != 'value' else 'rating'}{why}"
+        return f"{word}: epsilon = {self.epsilon:.6g}{delta} per {PER[self.unit]}{why}"
 
     def to_record(self) -> dict[str, Any]:
         """Plain data, as JSON holds it: infinity is a word."""

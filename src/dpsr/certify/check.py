@@ -14,6 +14,7 @@ from dpsr.certify.amounts import MAX_DELTA, MAX_EPSILON
 from dpsr.certify.certificate import FORMAT, PROMISES, Certificate
 from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS
 from dpsr.certify.parts import ChannelPart, HistogramPart, Part, SumsPart
+from dpsr.certify.people import NormalPart
 from dpsr.certify.schema import MalformedError, check_format, first_violation, strict_json
 from dpsr.errors import PrivacyError, ReleaseError
 
@@ -42,7 +43,7 @@ def read_certificate(text: bytes) -> Certificate:
     certificate = Certificate.from_record(_record(text))
     for part in certificate.parts:
         try:
-            part.price  # noqa: B018 (refuses what cannot be priced)
+            part.stated  # noqa: B018 (refuses what cannot be priced)
         except (PrivacyError, ArithmeticError) as error:
             raise ReleaseError(f"{CERTIFICATE}: {part.name} cannot be priced: {error}. {_ADVICE}") from error
     return certificate
@@ -112,6 +113,9 @@ def _terms(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
     yield Check(record["promise"] == PROMISES[unit], f"the unit of protection is the {_UNIT_WORDS[unit]}")
     protection = certificate.to_record()["protection"]
     yield Check(record["protection"] == protection, "what it states for each unit follows from its price")
+    kinds = {"person": "user", "rating": "rating"}
+    own = all(kinds.get(part.kind, "value") == unit for part in certificate.parts)
+    yield Check(own, "every part asks about that unit")
     levels = {_levels(part) for part in certificate.parts} - {None}
     same = levels <= {certificate.public["levels"]}
     yield Check(same, "every part describes as many levels as the scale has")
@@ -119,7 +123,7 @@ def _terms(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
     yield Check(fit, "every part has as many sums and symbols as its description and the public counts ask for")
 
 
-_UNIT_WORDS = {"value": "value of one rating"}
+_UNIT_WORDS = {"value": "value of one rating", "rating": "existence of one rating", "user": "whole person"}
 
 
 def _levels(part: Part) -> int | None:
@@ -139,20 +143,25 @@ def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
         return part.families == (wanted if part.name == "window sums" else (("all ratings", 1),))
     if isinstance(part, ChannelPart) and part.outputs:
         return [len(part.outputs)] == [len(table[0]) for table in part.tables]
+    if isinstance(part, NormalPart) and part.name in _PER_CELL:
+        return part.numbers % public["cells"] == 0
     return True
+
+
+_PER_CELL = ("scores",)
+"""Questions with as many numbers for every cell."""
 
 
 def _prices(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
     for part, stated in zip(certificate.parts, record["parts"], strict=True):
-        found = f"{part.name}: epsilon = {part.epsilon:.6g}" + (f", delta = {part.delta:.3g}" if part.delta else "")
-        if fits(float(stated["epsilon"]), part.epsilon) and fits(stated["delta"], part.delta):
-            yield Check(True, f"{found}, recomputed from its {_EVIDENCE[part.kind]}")
+        exact = part.stated
+        if all(fits(float(stated[name]), figure) for name, figure in exact.items()):
+            found = ", ".join(f"{name} = {figure:.6g}" for name, figure in exact.items() if figure or name != "delta")
+            yield Check(True, f"{part.name}: {found}, recomputed from its {_EVIDENCE[part.kind]}")
         else:
-            yield Check(
-                False,
-                f"{part.name}: epsilon = {part.epsilon!r}, delta = {part.delta!r} by its {_EVIDENCE[part.kind]}, and "
-                f"it states {stated['epsilon']!r}, {stated['delta']!r}",
-            )
+            found = ", ".join(f"{name} = {figure!r}" for name, figure in exact.items())
+            claimed = ", ".join(repr(stated[name]) for name in exact)
+            yield Check(False, f"{part.name}: {found} by its {_EVIDENCE[part.kind]}, and it states {claimed}")
 
 
 _EVIDENCE = {
@@ -161,6 +170,8 @@ _EVIDENCE = {
     "sums": "steps, weights and noise scale",
     "published": "worst case over all data sets",
     "declared": "owner's word",
+    "person": "bound for a person and its noise",
+    "rating": "bound for a rating and its noise",
 }
 
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpsr.certify.certificate import COMPOSITION, FORMAT, NOT_PROTECTED, PROMISES, PUBLIC_FACTS
+from dpsr.certify.certificate import COMPOSITIONS, FORMAT, NOT_PROTECTED, PROMISES, PUBLIC_FACTS
+from dpsr.certify.one_rating import SETTING_NAMES as RATING_SETTINGS
+from dpsr.certify.one_rating import SQUARED_BOUNDS
+from dpsr.certify.people import QUESTIONS
 
 _PRICE = {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}]}
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
@@ -39,6 +42,15 @@ def _closed(**properties: Any) -> dict[str, Any]:
 def _part(kind: str, names: list[str], **description: Any) -> dict[str, Any]:
     fixed = {"kind": {"const": kind}, "name": {"enum": names}, "epsilon": _PRICE, "delta": _SHARE}
     return _closed(**fixed, **description)
+
+
+def _normal_part(kind: str, names: list[str], **description: Any) -> dict[str, Any]:
+    """Sums with normal noise: their price is a mu."""
+    whole = {"type": "integer", "minimum": 1, "maximum": 1 << 80}
+    fixed = {"kind": {"const": kind}, "name": {"enum": names}, "mu": _PRICE, "delta": _SHARE}
+    noise = {"variance": whole, "numbers": {"type": "integer", "minimum": 0, "maximum": 1 << 40}}
+    threshold = {"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 0, "maximum": 1 << 60}]}
+    return _closed(**fixed, **noise, **description, threshold=threshold)
 
 
 PART_FORMS = {
@@ -99,7 +111,28 @@ PART_FORMS = {
         alpha=_SHARE,
     ),
     "declared": _part("declared", ["ratings"]),
+    "person": _normal_part(
+        "person", list(QUESTIONS), squared_bound={"type": "integer", "minimum": 1, "maximum": 1 << 80}
+    ),
+    "rating": _normal_part(
+        "rating",
+        list(SQUARED_BOUNDS),
+        settings={
+            "type": "object",
+            "properties": {name: {"type": "number", "minimum": 0, "maximum": 1 << 40} for name in RATING_SETTINGS},
+            "additionalProperties": False,
+            "required": ["bound"],
+        },
+    ),
 }
+
+_OF_PEOPLE = _closed(
+    facts={"const": PUBLIC_FACTS["user"]},
+    scale=_TEXT,
+    levels=_COUNT,
+    cells=_COUNT,
+    declared_items={"anyOf": [{"type": "null"}, _COUNT]},
+)
 
 _PUBLIC = {
     "value": _closed(
@@ -113,6 +146,7 @@ _PUBLIC = {
         max_ratings_per_user=_COUNT,
         has_timestamps={"type": "boolean"},
     ),
+    "people": _OF_PEOPLE,
 }
 
 CERTIFICATE_FORM: dict[str, Any] = {
@@ -136,7 +170,7 @@ CERTIFICATE_FORM: dict[str, Any] = {
                 for unit in ("value", "rating", "user")
             }
         ),
-        composition={"const": COMPOSITION},
+        composition={"enum": sorted(set(COMPOSITIONS.values()))},
         randomness={"enum": ["system", "seeded", "declared"]},
         public={"anyOf": list(_PUBLIC.values())},
         parts={"type": "array", "minItems": 1, "maxItems": 20, "items": {"anyOf": list(PART_FORMS.values())}},

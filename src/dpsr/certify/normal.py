@@ -26,6 +26,9 @@ from math import erfc, exp, inf, sqrt
 
 from dpsr.certify.exact import float_up
 
+SAMPLER_SLACK = 2.0**-80
+"""What the sampler of `privacy.noise.normal` may be off, added to delta."""
+
 _DIGITS = 40
 """Digits of a result, beside those that cancel."""
 

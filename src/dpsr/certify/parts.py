@@ -9,6 +9,7 @@
                  so discrete Laplace noise of scale b costs epsilon = D / b
     published    the paper's Stage 1: the supremum over all data sets, docs/published.md,
                  max(log(1+a) + e0, e) + 2 a max(1, e0),   e0 = e / (1+a)
+    person, rating   integer sums with normal noise: `certify.people`
     declared     ratings whose owner says they are private already: nothing is known, epsilon is infinite
 
 Whoever holds the description can do this; it needs no rating. Results are rounded up.
@@ -48,33 +49,25 @@ class Price(NamedTuple):
 
 @dataclass(frozen=True)
 class Part(ABC):
-    """One question to the raw ratings. Its fields are its public description; `price` follows from them."""
+    """One question to the raw ratings. Its fields are its public description; what it costs follows from them."""
 
     kind: ClassVar[str]
 
     name: str
 
-    @cached_property
+    @property
     @abstractmethod
-    def price(self) -> Price:
-        """What it costs; an error says why that cannot be computed."""
+    def stated(self) -> dict[str, float]:
+        """What it costs, by the name of the figure; an error says why that cannot be computed."""
 
     @property
     @abstractmethod
     def noise(self) -> str:
         """The noise in words, for people."""
 
-    @property
-    def epsilon(self) -> float:
-        return self.price.epsilon
-
-    @property
-    def delta(self) -> float:
-        return self.price.delta
-
     def to_record(self) -> dict[str, Any]:
         """Plain data: the kind, the description, and for readers the price that follows from it."""
-        price = {"epsilon": "inf" if self.epsilon == inf else self.epsilon, "delta": self.delta}
+        price = {name: "inf" if figure == inf else figure for name, figure in self.stated.items()}
         return {"kind": self.kind, **{one.name: _plain(getattr(self, one.name)) for one in fields(self)}, **price}
 
     @classmethod
@@ -84,7 +77,30 @@ class Part(ABC):
 
 
 @dataclass(frozen=True)
-class ChannelPart(Part):
+class PricedPart(Part):
+    """A question with an epsilon and a delta of its own, which add up over questions."""
+
+    @cached_property
+    @abstractmethod
+    def price(self) -> Price:
+        """What it costs; an error says why that cannot be computed."""
+
+    @property
+    def epsilon(self) -> float:
+        return self.price.epsilon
+
+    @property
+    def delta(self) -> float:
+        return self.price.delta
+
+    @property
+    def stated(self) -> dict[str, float]:
+        """See `Part`."""
+        return {"epsilon": self.epsilon, "delta": self.delta}
+
+
+@dataclass(frozen=True)
+class ChannelPart(PricedPart):
     """Every rating once through one of some finite channels (`tables`: rows are levels, a row sums to `2**bits`).
 
     `at_epsilon` is the epsilon at which a delta is stated; None for pure differential privacy. `settings` and `outputs`
@@ -120,7 +136,7 @@ class ChannelPart(Part):
 
 
 @dataclass(frozen=True)
-class LaplacePart(Part):
+class LaplacePart(PricedPart):
     """Integer statistics with discrete Laplace noise of scale `noise_scale`, a fraction."""
 
     noise_scale: str
@@ -186,7 +202,7 @@ class SumsPart(LaplacePart):
 
 
 @dataclass(frozen=True)
-class PublishedPart(Part):
+class PublishedPart(PricedPart):
     """The paper's Stage 1 exactly as printed. Its table depends on the exact mean of the ratings and is withheld."""
 
     kind: ClassVar[str] = "published"
@@ -204,7 +220,7 @@ class PublishedPart(Part):
 
 
 @dataclass(frozen=True)
-class DeclaredPart(Part):
+class DeclaredPart(PricedPart):
     """Ratings that were declared private by whoever passed them in."""
 
     kind: ClassVar[str] = "declared"
@@ -216,12 +232,6 @@ class DeclaredPart(Part):
     @property
     def noise(self) -> str:
         return "none drawn here: declared private by the caller"
-
-
-PARTS: dict[str, type[Part]] = {
-    part.kind: part for part in (ChannelPart, HistogramPart, SumsPart, PublishedPart, DeclaredPart)
-}
-"""Every kind of question there is. What is not here is not blessed."""
 
 
 def check_table(table: Table, bits: int) -> None:

@@ -111,7 +111,7 @@ def _column(release: Release, name: str) -> Column:
     certificate, mask = release.certificate, release.mask
     parts: dict[str, float] = {}
     for part in certificate.parts:
-        parts[part.name] = parts.get(part.name, 0.0) + part.epsilon
+        parts[part.name] = parts.get(part.name, 0.0) + next(iter(part.stated.values()))
     return Column(
         name, release.method, certificate.private, certificate.epsilon, certificate.delta, certificate.nominal, parts,
         str(release.scale), mask.n_users, mask.n_items, mask.n_ratings, _expected(release),

@@ -22,6 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dpsr.certify import Certificate, odds
+from dpsr.certify.parts import PricedPart
 from dpsr.release.folder.budget import Budget
 from dpsr.release.release import Contents
 from dpsr.report.facts import (
@@ -73,6 +74,8 @@ def costs(certificate: Certificate, method: str) -> list[Cost]:
     """One row per part, in the order asked; the default pipeline names the question it did not ask, too."""
     rows, start = [], 0.0
     for part in certificate.parts:
+        if not isinstance(part, PricedPart):
+            continue
         share = _share(part.epsilon, certificate)
         name, bought = _BOUGHT.get(part.name, (part.name, part.noise))
         rows.append(Cost(name, bought, part.noise, odds.epsilon_text(part.epsilon), share, start))

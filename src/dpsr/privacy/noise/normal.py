@@ -27,10 +27,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Ints
+from dpsr.certify.normal import SAMPLER_SLACK
 from dpsr.errors import PrivacyError
 from dpsr.privacy.noise.source import NoiseSource, NoiseStream
 
-SLACK = 2.0**-80
+SLACK = SAMPLER_SLACK
 
 _WORDS_PER_DRAW = 20
 _CHUNK = 1 << 15

@@ -28,7 +28,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.exact import float_up
-from dpsr.certify.parts import VALUE_GRID, WEIGHT_GRID, ChannelPart, HistogramPart, LaplacePart, Part, SumsPart
+from dpsr.certify.parts import VALUE_GRID, WEIGHT_GRID, ChannelPart, HistogramPart, LaplacePart, PricedPart, SumsPart
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import PrivacyError
@@ -70,7 +70,7 @@ class Vault:
         self._noise = noise
         self._journal = journal
         self._charge_reference = charge
-        self._parts: list[Part] = []
+        self._parts: list[PricedPart] = []
 
     @property
     def spent(self) -> Fraction:
@@ -156,7 +156,9 @@ class Vault:
         part = channel_part(channel)
         self._draw(part, Sampler(channel.weights), symbol, lambda block: block.columns[LEVEL])
 
-    def _draw(self, part: Part, sampler: Sampler, symbol: str, rows: Callable[[Block], AnyInts], *public: str) -> None:
+    def _draw(
+        self, part: PricedPart, sampler: Sampler, symbol: str, rows: Callable[[Block], AnyInts], *public: str
+    ) -> None:
         """Charge, then draw a symbol for every rating from the sampler's row that `rows` says, at its own place."""
         self._charge(part)
         if self._journal and self._journal.answered(part) is None:
@@ -203,7 +205,7 @@ class Vault:
                 self._journal.keep(part, noisy)
         return NoisyStatistic(noisy.astype(np.float64) * unit, 2 * (float(scale) * unit) ** 2)
 
-    def _charge(self, part: Part) -> None:
+    def _charge(self, part: PricedPart) -> None:
         if self.spent + Fraction(part.epsilon) > Fraction(self.epsilon):
             raise PrivacyError(
                 f"{part.name} would cost {part.epsilon:.6g} and only {self.left:.6g} of {self.epsilon:g} is left. "

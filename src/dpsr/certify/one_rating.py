@@ -1,0 +1,94 @@
+r"""How far one rating more or less moves sums to which every rating adds: squared bounds in whole steps.
+
+**levels, activity, coefficients.** A person adds one vector of length at most b; one rating more replaces it by another
+of such length, so the sum moves by at most 2 b.
+
+**second moments.** A person adds what is above the diagonal of x x', |x|^2 <= b. One rating more replaces x by y, and
+|x x' - y y'|^2 = |x|^4 + |y|^4 - 2 (x y)^2 <= 2 b^2 over all entries, half of it above the diagonal: the sum moves by
+at most b.
+
+**names.** A rating adds the weight b to its item and nothing else moves.
+
+**scores.** In units of the spread, with the residual e of a rating against the item side,
+
+    m = sum clip(e, -c, c) / (n + s)       the person's own level, n ratings, shrunk by s
+    z = e - m,   x = z / sqrt(z^2 + a^2),   psi(z) = g (x, (1 - x^2)^(3/2)),
+
+and psi, rounded towards zero, is added to the rating's cell. |psi| <= g, because x^2 + (1 - x^2)^3 <= 1, and
+|d psi / dz| <= g l / a with l = max_t sqrt((1 + t^2)^-3 + 9 t^2 (1 + t^2)^-5) < 1.1531. One rating more, for somebody
+who had n, adds a psi; m moves by at most 2 c / (n + 1 + s), for |clip(e)| and |m| are at most c; so each of the n
+others moves by at most d = g K / (n + 1 + s) + sqrt 2, K = 2 c l / a, rounding included, one of them perhaps in the new
+one's cell:
+
+    (g + d)^2 + (n - 1) d^2 = g^2 + 2 g d + n d^2.
+
+With v = 1 / (n + 1 + s) the part without rounding is g^2 (1 + (2 K + K^2) v - K^2 (1 + s) v^2), n K v <= K bounds the
+rest, and nobody has more than 2^30 ratings:
+
+    g^2 (1 + max_v [(2 K + K^2) v - K^2 (1 + s) v^2]) + 2 sqrt 2 g (1 + K) + 2^31,      0 < v <= 1 / (2 + s).
+
+Without own levels (s infinite, written 0) nothing else moves, and the bound is g^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from math import ceil
+
+from dpsr.errors import PrivacyError
+
+Settings = Mapping[str, float]
+
+LIPSCHITZ = Fraction("1.1531")
+"""Above the steepest that (x, (1 - x^2)^(3/2)) gets, times a."""
+
+_ROOT_TWO = Fraction("1.4142136")
+_MOST_RATINGS = 1 << 30
+
+SETTING_NAMES = ("bound", "clip", "shrink", "width")
+
+
+def replaced(settings: Settings) -> int:
+    """A person's vector, of length at most `bound`, is replaced by another."""
+    return 4 * _whole(settings, "bound") ** 2
+
+
+def added(settings: Settings) -> int:
+    """A weight is added, and nothing else moves."""
+    return _whole(settings, "bound") ** 2
+
+
+def scores(settings: Settings) -> int:
+    """See the module.
+
+    >>> scores({"bound": 1 << 20, "clip": 1.5, "shrink": 40.0, "width": 0.8}) / 2**40 < 1.24
+    True
+    """
+    g, shrink = _whole(settings, "bound"), Fraction(settings["shrink"])
+    clip, width = Fraction(settings["clip"]), Fraction(settings["width"])
+    if shrink == 0:
+        return g * g
+    if shrink < 0 or clip <= 0 or width <= 0:
+        raise PrivacyError("scores have a positive clip and width, and a shrinkage that is not negative")
+    K = 2 * clip * LIPSCHITZ / width
+    linear, square = 2 * K + K * K, K * K * (1 + shrink)
+    v = min(linear / (2 * square), 1 / (2 + shrink))
+    return ceil(g * g * (1 + linear * v - square * v * v) + 2 * _ROOT_TWO * g * (1 + K) + 2 * _MOST_RATINGS)
+
+
+SQUARED_BOUNDS: dict[str, Callable[[Settings], int]] = {
+    "levels": replaced,
+    "activity": replaced,
+    "coefficients": replaced,
+    "scores": scores,
+    "second moments": added,
+    "names": added,
+}
+
+
+def _whole(settings: Settings, name: str) -> int:
+    value = Fraction(settings[name])
+    if value <= 0 or value.denominator != 1:
+        raise PrivacyError(f"{name} is a whole number above 0")
+    return int(value)

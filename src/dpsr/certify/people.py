@@ -1,0 +1,201 @@
+"""Questions to people: integer sums with normal noise, described so that what they cost follows for every unit.
+
+    person    every person adds one integer vector whose squared length is at most `squared_bound`, checked where the
+              sum is made. One person more or less moves the sum by that; one rating more, less or changed replaces a
+              vector by another, which moves it by at most twice the length (squares: 4), or by sqrt 2 times it
+              (squares: 2) where two vectors of different people never point apart:
+
+                  names            weights are not negative;  a rating's value does not enter (squares: 0)
+                  second moments   |x x' - y y'|^2 = |x|^4 + |y|^4 - 2 (x y)^2 over all entries, half of it above the
+                                   diagonal
+    rating    every rating adds an integer vector, and its person's other ratings move a little (`one_rating`). One
+              rating changed is one removed and one added; a person is not protected
+
+Noise of variance s^2 makes a question of squared sensitivity D^2 cost mu^2 = D^2 / s^2, and squares add up
+(`certify.normal`).
+
+**Names.** Of the items that somebody rated, those are named whose noisy weight exceeds `threshold`. Everything else
+about them is the Gaussian mechanism's; but an item that one person alone rated must not pass, and the chance that one
+of k such items does is at most k P[N > threshold - 1/sqrt k], in the person's largest weight, for every k up to
+`MOST_NAMED`. It is added to delta.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import inf, isqrt, nextafter, sqrt
+from typing import ClassVar
+
+from dpsr.certify.exact import float_up
+from dpsr.certify.normal import tail_up
+from dpsr.certify.one_rating import SQUARED_BOUNDS
+from dpsr.certify.parts import Part
+from dpsr.errors import PrivacyError
+
+MOMENTS, NAMES = "second moments", "names"
+
+QUESTIONS = ("levels", "activity", "scores", "coefficients", MOMENTS, NAMES)
+"""What may be asked of people."""
+
+MOST_NAMED = 4096
+"""Items by which one person may help to name; the others of somebody with more do not count for names."""
+
+_REPLACED = {MOMENTS: 2, NAMES: 2}
+"""Square of the distance of two contributions, in squared bounds; 4 unless it is less."""
+
+
+@dataclass(frozen=True)
+class NormalPart(Part):
+    """Integer sums with exactly rounded normal noise of the whole `variance`.
+
+    `numbers` is how many sums there are; 0 for names, because how many items there are is nobody's business.
+    """
+
+    variance: int
+    numbers: int
+
+    @property
+    @abstractmethod
+    def cut(self) -> int | None:
+        """The weight above which an item is named; None where nothing is named."""
+
+    @abstractmethod
+    def squared_sensitivity(self, unit: str) -> int | None:
+        """The largest squared distance between the sums of two neighbours; None where there is no bound."""
+
+    def squared_mu(self, unit: str) -> Fraction | None:
+        """What it costs at `unit`: mu^2, a fraction."""
+        if self.variance <= 0 or (self.numbers == 0) != (self.name == NAMES):
+            raise PrivacyError("normal noise has a positive variance, and sums, but for names, are counted")
+        square = self.squared_sensitivity(unit)
+        return None if square is None else Fraction(square, self.variance)
+
+    def tail(self, unit: str) -> float:
+        """The chance that something is shown which normal noise does not cover."""
+        return 0.0
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """The unit whose contributions are bounded."""
+
+    @cached_property
+    def stated(self) -> dict[str, float]:
+        """mu at its own unit, rounded up, and what it adds to delta."""
+        square = self.squared_mu(self.unit)
+        return {"mu": inf if square is None else root_up(square), "delta": self.tail(self.unit)}
+
+    @property
+    def noise(self) -> str:
+        return f"normal, {self.numbers:,} numbers, deviation {sqrt(self.variance):,.0f}, mu = {self.stated['mu']:.4g}"
+
+
+@dataclass(frozen=True)
+class PersonPart(NormalPart):
+    """Vectors of people: see the module. `threshold` is for names alone.
+
+    >>> part = PersonPart("scores", 16, 100, 4)
+    >>> part.squared_mu("user"), part.squared_mu("rating")
+    (Fraction(1, 4), Fraction(1, 1))
+    """
+
+    kind: ClassVar[str] = "person"
+
+    squared_bound: int
+    threshold: int | None = None
+
+    @property
+    def unit(self) -> str:
+        return "user"
+
+    @property
+    def cut(self) -> int | None:
+        return self.threshold
+
+    def squared_sensitivity(self, unit: str) -> int | None:
+        _check_names(self.name, self.threshold)
+        if self.squared_bound <= 0:
+            raise PrivacyError("a contribution has a positive bound")
+        if unit == "user":
+            return self.squared_bound
+        return 0 if self.name == NAMES and unit == "value" else _REPLACED.get(self.name, 4) * self.squared_bound
+
+    def tail(self, unit: str) -> float:
+        """At the unit `value` the same items have ratings, so nothing new can be named."""
+        if self.threshold is None or unit == "value":
+            return 0.0
+        return naming_tail(self.threshold, self.squared_bound, self.variance)
+
+
+@dataclass(frozen=True)
+class RatingPart(NormalPart):
+    """Vectors of ratings; the bound follows from `settings` (`one_rating`)."""
+
+    kind: ClassVar[str] = "rating"
+
+    settings: dict[str, float] = field(default_factory=dict)
+    threshold: int | None = None
+
+    @property
+    def unit(self) -> str:
+        return "rating"
+
+    @property
+    def cut(self) -> int | None:
+        return self.threshold
+
+    def squared_sensitivity(self, unit: str) -> int | None:
+        _check_names(self.name, self.threshold)
+        if unit == "user":
+            return None
+        if self.name == NAMES and unit == "value":
+            return 0
+        bound = SQUARED_BOUNDS[self.name](self.settings)
+        return 4 * bound if unit == "value" else bound
+
+    def tail(self, unit: str) -> float:
+        """One rating more can name one item more; at the unit `user` there is no promise."""
+        if self.threshold is None or unit != "rating":
+            return 0.0
+        weight = isqrt(SQUARED_BOUNDS[self.name](self.settings))
+        return tail_up(_down((self.threshold - weight) / sqrt(self.variance)))
+
+
+def naming_tail(threshold: int, squared_bound: int, variance: int) -> float:
+    """The chance that one of the items passes which one person alone rated, for the worst number of them, rounded up.
+
+    With k items the weights are at most b / sqrt k; between two numbers of a geometric grid the larger number of items
+    meets the larger weight.
+    """
+    worst, few = 0.0, 1
+    while few <= MOST_NAMED:
+        many = min(max(few + 1, few * 9 // 8), MOST_NAMED + 1)
+        distance = _down((threshold - sqrt(squared_bound / few)) / sqrt(variance))
+        worst = max(worst, float_up((many - 1) * Fraction(tail_up(distance))))
+        few = many
+    return min(worst, 1.0)
+
+
+def root_up(square: Fraction) -> float:
+    """The square root, rounded up.
+
+    >>> root_up(Fraction(1, 4))
+    0.5
+    """
+    root = sqrt(square)
+    while Fraction(root) ** 2 < square:
+        root = nextafter(root, inf)
+    return root
+
+
+def _down(number: float) -> float:
+    """Below `number`, by more than a few roundings."""
+    return number - 1e-12 * abs(number) - 1e-12
+
+
+def _check_names(name: str, threshold: int | None) -> None:
+    if (name == NAMES) != (threshold is not None):
+        raise PrivacyError("names, and names alone, have a threshold")

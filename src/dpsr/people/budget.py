@@ -1,0 +1,123 @@
+"""How the budget is shared among questions: functions of epsilon, delta and noisy answers alone.
+
+Shares are of mu^2, which is what adds up. What is left after the small questions goes to scores, in two rounds, or in
+three when there are factors; how a round weighs counts, sums and products is chosen by the error it would leave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsr.arrays import Floats, Ints
+from dpsr.people.cells import Cells
+from dpsr.people.levels import SIZES, PeopleLevels, Weights
+
+LEVELS, ACTIVITY, COEFFICIENTS, FIRST, MOMENTS, NAMES = 0.02, 0.03, 0.02, 0.2, 0.2, 0.04
+"""Shares of mu^2: a few hundredths for what is one number over all people; a fifth to find out which cells are popular,
+without which nothing can be weighed; a fifth for second moments where they are worth asking."""
+
+ENOUGH_LEVEL = 0.05
+"""Error of the overall level, in half-widths, at which levels are not asked for again."""
+
+ENOUGH_COEFFICIENTS = 0.004
+"""Error of an entry, per person, at which coefficients are known well enough."""
+
+EXPECTED_FACTORS = 3
+"""How many directions of taste second moments are expected to reveal, when it is decided whether to ask for them."""
+
+ALPHA = 0.7
+"""Weight of counts beside sums in the first round: there the product of both errors is least."""
+
+FLOOR = 0.1
+"""Added per rating to the squared length for second moments, so that residuals near zero are not blown up."""
+
+_ALPHAS = (0.35, 0.5, 0.7, 1.0)
+_GAMMAS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
+_FLOORS = (0, 2, 4, 8, 16, 32, 64)
+
+
+@dataclass(frozen=True)
+class Round:
+    """How a round of scores weighs: see `PeopleVault.scores`; and the error it is expected to leave, per rating."""
+
+    alpha: float
+    gamma: float
+    floor: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Taste:
+    """Factors, as far as a round of scores is concerned: variances of people's coefficients, how much of them ratings
+    tell, and variances of item factors (cells, d)."""
+
+    variances: Floats
+    known: Floats
+    uncertainty: Floats
+
+    @classmethod
+    def none(cls, n_cells: int) -> Taste:
+        return cls(np.zeros(0), np.zeros(0), np.zeros((n_cells, 0)))
+
+
+def left_over(lam: Floats, reach: Floats, variance: Floats, noise: float) -> float:
+    """The variance left at a rating after scores with this noise: the mean of v / (1 + v reach^2 / noise^2)."""
+    return float((lam * variance / (1 + variance * (reach / noise) ** 2)).sum() / lam.sum())
+
+
+def best_round(
+    noise: float, levels: PeopleLevels, cells: Cells, unit: Weights, popularity_slope: float, taste: Taste
+) -> Round:
+    """The round of scores, with noise of this deviation, that leaves the least error in effects, popularity and taste.
+
+    `unit` are the weights in which weighted counts are measured, `popularity_slope` the mean square of people's slopes
+    on popularity.
+    """
+    d, best = len(taste.variances), None
+    known = [levels.known_per_rating(float(one)) for one in taste.known]
+    for alpha in _ALPHAS:
+        for gamma in _GAMMAS if d else (0.0,):
+            for floor in (0,) if d else _FLOORS:
+                size = 1 + alpha**2 + gamma**2 * float(taste.known.sum())
+                w = Weights.of(levels, size, floor * size)
+                reach = cells.reach * w.mean / unit.mean
+                information = (reach / noise) ** 2
+                # asking again does not average away which people happened to rate
+                information = information / (1 + information * w.kappa / np.maximum(reach, 1e-6))
+                error = left_over(cells.lam, np.sqrt(information), cells.uncertainty, 1.0)
+                error += popularity_slope * left_over(cells.lam, reach, cells.popularity_uncertainty, noise / alpha)
+                for p in range(d):
+                    told = noise / (gamma * np.sqrt(taste.variances[p]) * taste.known[p])
+                    error += taste.variances[p] * known[p] * left_over(cells.lam, reach, taste.uncertainty[:, p], told)
+                if best is None or error < best.error:
+                    best = Round(alpha, gamma, floor * size, error)
+    assert best is not None
+    return best
+
+
+def cells_to_name(lam: Floats, unit: Weights, people: float, threshold: float) -> Ints:
+    """The most popular cells whose items people should spend their weight on, so that most items get a name.
+
+    Somebody with k items in them gives each 1 / sqrt k; if people have k on average, an item of N ratings gets about
+    N / sqrt k, which must pass the threshold.
+    """
+    order = np.argsort(-lam, kind="stable")
+    ratings = lam[order] / unit.mean
+    best, most, T = 1, -1, 1
+    while len(lam) >= T:
+        k = max(float(ratings[:T].sum()) / people, 1.0)
+        named = int((ratings[:T] / np.sqrt(k) > threshold).sum())
+        if named > most:
+            best, most = T, named
+        T = int(np.ceil(T * 1.25))
+    return np.sort(order[:best])
+
+
+def expected_taste(levels: PeopleLevels, revealed: float, taste: float) -> tuple[float, float]:
+    """How much of a coefficient a rating's person, and people on average, would know if so much of it was revealed."""
+    n = SIZES * taste * revealed
+    per_rating = float((levels.ratings * n / (1 + n)).sum() / levels.ratings.sum())
+    per_person = float((levels.counts * n / (1 + n)).sum() / levels.counts.sum())
+    return per_rating, max(per_person, 0.02)

@@ -1,0 +1,202 @@
+"""Popularity and effect of every cell, from noisy weighted counts and scores, with the noise known.
+
+A cell of weighted count lam has, at the estimate `at` so far, the score S = lam (theta - at) + noise and the count C =
+lam + noise. Popularity is a mixture over a grid of lam, its weights learned from the histogram of all counts; effects
+are normal around a mean that may depend on popularity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsr.arrays import Floats
+from dpsr.linalg.compiled import fast_kernel
+
+EFFECT_VARIANCE = 0.2
+"""Of items' effects, in squared spreads, before anything is known."""
+
+GRID_STEP, MISFIT = 1.35, 0.15
+"""Ratio of neighbouring popularities on the grid, and the relative half-width of a point of it."""
+
+_TREND_STEP, _TREND = 0.02, 0.3
+"""Variances of the mean effect's random walk over popularities, per step and in all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Rounds of scores put together: S = lam (theta - at) + noise of deviation weight^-1/2.
+
+    A round has the slope rho relative to the first and noise sigma, S_k = rho_k lam (theta - at_k) + sigma_k N(0, 1).
+    Least squares over rounds has one line as sufficient statistic: S_k / rho_k and at_k averaged with weights rho_k^2 /
+    sigma_k^2.
+    """
+
+    S: Floats
+    at: Floats
+    weight: float
+
+    @classmethod
+    def none(cls, *shape: int) -> Evidence:
+        return cls(np.zeros(shape), np.zeros(shape), 0.0)
+
+    def add(self, S: Floats, at: Floats, rho: float, sigma: float) -> Evidence:
+        """With one round more."""
+        w = rho**2 / sigma**2
+        total = self.weight + w
+        return Evidence((self.S * self.weight + S / rho * w) / total, (self.at * self.weight + at * w) / total, total)
+
+    @property
+    def sigma(self) -> float:
+        return float(self.weight**-0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The posterior of every cell as a rating drawn at random meets it (size-biased), but for `lam`.
+
+    effect, uncertainty     mean and variance of the effect
+    popularity, ..          mean and variance of log lam
+    lam                     mean of the weighted count, not size-biased
+    reach                   root mean square of the weighted count: what may be hidden
+    """
+
+    effect: Floats
+    uncertainty: Floats
+    popularity: Floats
+    popularity_uncertainty: Floats
+    lam: Floats
+    reach: Floats
+
+
+def read_cells(scores: Evidence, counts: Evidence, total: float, most: float, kappa: float, turns: int = 10) -> Cells:
+    """From pooled scores and pooled counts (counts.S = lam + noise).
+
+    `total` is what all weighted counts add up to, `most` the largest one possible, `kappa` / lam the sampling variance
+    of an effect. The mean effect at a popularity is a random walk over the grid; it and the variance around it are
+    learned by EM over the cells that stand out of the noise, where nearly all the evidence is.
+    """
+    C, noise = counts.S, counts.sigma
+    lam = popularity_grid(C, noise, most)
+    log_prior = popularity_prior(C, noise, lam, total)
+    L = len(lam)
+    trend, variance = np.zeros(L), EFFECT_VARIANCE
+    Q = np.eye(L) / _TREND
+    for g in range(1, L - 1):
+        Q[g : g + 2, g : g + 2] += np.array([[1, -1], [-1, 1]]) / _TREND_STEP
+    seen = 2 * noise < C
+    S, C_seen, at = (np.ascontiguousarray(a[seen]) for a in (scores.S, C, scores.at))
+    for _ in range(turns):
+        sums = np.zeros((L, 4))
+        out = np.zeros((6, len(S)))
+        _posterior(S, C_seen, at, scores.sigma, noise, lam, log_prior, trend, variance, kappa, out, sums)
+        trend = trend + np.linalg.solve(Q + np.diag(sums[:, 1]), sums[:, 0] - Q @ trend)
+        trend[0] = trend[1]
+        variance = float(np.clip((sums[:, 2].sum() + 3 * EFFECT_VARIANCE) / (sums[:, 3].sum() + 3), 0.02, 1.0))
+    out = np.zeros((6, len(C)))
+    _posterior(
+        scores.S, C, scores.at, scores.sigma, noise, lam, log_prior, trend, variance, kappa, out, np.zeros((L, 4))
+    )
+    return Cells(*out)
+
+
+def popularity_grid(C: Floats, noise: float, most: float) -> Floats:
+    """0, and geometric steps from a fraction of the noise (or of a person) to the largest count seen or possible."""
+    low = min(max(0.03 * noise, 0.2), 2.0)
+    top = max(min(max(float(C.max()), 6 * noise), most), 4 * low)
+    steps = int(np.ceil(np.log(top / low) / np.log(GRID_STEP))) + 1
+    return np.concatenate([[0.0], low * GRID_STEP ** np.arange(steps)])
+
+
+def popularity_prior(C: Floats, noise: float, lam: Floats, total: float, turns: int = 30) -> Floats:
+    """Log prior weights of the grid: EM on the histogram of noisy counts, lightly smoothed, started from Zipf's law.
+
+    What lies below the noise cannot be told from the histogram, but how much of it there is can, within a tenth: all
+    weighted counts add up to `total`.
+    """
+    n = len(C)
+    keys, many = np.unique(np.rint(C / (noise / 3)).astype(np.int64), return_counts=True)
+    p = np.zeros(len(lam))
+    p[1:] = np.minimum(max(total, noise) / (len(lam) - 1) / n / lam[1:], 0.5)
+    p[0] = max(1 - p[1:].sum(), 0.3)
+    p /= p.sum()
+    width = np.sqrt(noise**2 + (MISFIT * lam) ** 2)
+    likelihood = np.exp(-0.5 * ((keys[:, None] * (noise / 3) - lam) / width) ** 2) / width + 1e-300
+    low = (lam > 0) & (lam < noise / 2)
+    for _ in range(turns):
+        r = likelihood * p
+        p = (r / r.sum(1, keepdims=True) * many[:, None]).sum(0) / n
+        p[1:] = np.convolve(np.concatenate([p[1:2], p[1:], p[-1:]]), [0.25, 0.5, 0.25], "valid")
+        if low.any():
+            hidden, rest = (p[low] * lam[low]).sum(), total / n - (p[~low] * lam[~low]).sum()
+            wanted = np.clip(hidden, max(rest - 0.1 * total / n, 0.0), max(rest, 0.0) + 0.1 * total / n)
+            p[low] *= np.clip(wanted / max(hidden, 1e-300), 0.5, 2.0)
+        p[0] = max(1 - p[1:].sum(), 0.01)
+        p /= p.sum()
+    return np.asarray(np.log(p + 1e-300))
+
+
+@fast_kernel
+def _posterior(
+    S: Floats,
+    C: Floats,
+    at: Floats,
+    sS: float,
+    sC: float,
+    lam: Floats,
+    log_prior: Floats,
+    trend: Floats,
+    variance: float,
+    kappa: float,
+    out: Floats,
+    sums: Floats,
+) -> None:
+    """The mixture over the grid, cell by cell; fills `out` (6, cells) and the sums of EM (grid, 4).
+
+    Given a point of the grid: C ~ N(lam, sC^2 + (MISFIT lam)^2); the effect as these raters see it, theta ~ N(trend,
+    variance + kappa / lam); S ~ N(l (theta - at), sS^2) with l the posterior mean of the weighted count. theta is the
+    item's effect b ~ N(trend, variance) and a sampling error.
+    """
+    L = len(lam)
+    lw, mean, var = np.zeros(L), np.zeros(L), np.zeros(L)
+    score, fisher = np.zeros(L), np.zeros(L)
+    for j in range(len(S)):
+        top = -1e300
+        for g in range(L):
+            wide = (MISFIT * lam[g]) ** 2
+            total = sC * sC + wide
+            e = C[j] - lam[g]
+            w = log_prior[g] - 0.5 * np.log(total) - 0.5 * e * e / total
+            count = max(lam[g] + wide / total * e, 0.0)
+            shift = count * (trend[g] - at[j])
+            A, R = count * count / (sS * sS), count * (S[j] - shift) / (sS * sS)
+            V = variance + kappa / max(lam[g], 1e-6)
+            q = 1 + A * V
+            w += -0.5 * np.log(q) + 0.5 * R * R * V / q + (S[j] * shift - 0.5 * shift * shift) / (sS * sS)
+            mean[g] = trend[g] + variance * R / q
+            var[g] = variance * (1 - variance / V) + variance * variance / V / q
+            score[g], fisher[g] = R / q, A / q
+            lw[g] = w
+            top = max(top, w)
+        t = 0.0
+        for g in range(L):
+            lw[g] = np.exp(lw[g] - top)
+            t += lw[g]
+        size, m1, m2, p1, p2, lm, l2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for g in range(L):
+            p = lw[g] / t
+            s, log_lam = p * max(lam[g], 1e-9), np.log(max(lam[g], lam[1]))
+            size += s
+            m1 += s * mean[g]
+            m2 += s * (var[g] + mean[g] * mean[g])
+            p1 += s * log_lam
+            p2 += s * log_lam * log_lam
+            lm += p * lam[g]
+            l2 += s * lam[g] * lam[g]
+            sums[g, 0] += p * score[g]
+            sums[g, 1] += p * fisher[g]
+            sums[g, 2] += p * (mean[g] - trend[g]) ** 2
+            sums[g, 3] += p * (1 - var[g] / variance)
+        out[0, j], out[1, j] = m1 / size, m2 / size - (m1 / size) ** 2
+        out[2, j], out[3, j], out[4, j], out[5, j] = p1 / size, p2 / size - (p1 / size) ** 2, lm, np.sqrt(l2 / size)

@@ -1,0 +1,158 @@
+"""The pipelines that protect people: the order of questions, and the item side they end with.
+
+    1. levels, activity      how many people, their levels and spread, by number of ratings
+    2. scores                every cell's weighted count and sum of residuals
+    3. coefficients          how widely people's slopes on effect and popularity lie
+    4. second moments        of the most popular cells, if taste is expected to stand out of the noise: factors
+    5. scores, coefficients  again at the estimate so far, factors included; weights chosen by the expected error
+    6. names                 items that may be named, if the list of items was not declared
+
+Each question is a pass over blocks of people and depends on earlier answers alone. What is released is the item side;
+a person's own side is computed from their own ratings when they are there (`personalise`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.arrays import Floats
+from dpsr.people import budget
+from dpsr.people.budget import Taste, best_round, cells_to_name, expected_taste
+from dpsr.people.factors import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
+from dpsr.people.learning import Learning
+from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
+from dpsr.pipeline.estimator import announce
+from dpsr.privacy.vault.people import PeopleVault
+from dpsr.privacy.vault.people.contributions import coefficients_reach
+from dpsr.types.item_side import ItemIndex, ItemSide
+
+_TOO_FEW = 60.0
+"""People times mu below which not even an item that one in twenty rated stands out: then levels alone are asked for."""
+
+_SHY = 1 - 1e-9
+"""Shares are floats and the vault counts exactly."""
+
+_EDGE_SEED = 0
+"""The edge of noise is simulated with a fixed seed: it reads nothing and is the same everywhere."""
+
+
+def learn_people(vault: PeopleVault) -> tuple[ItemSide, ItemIndex]:
+    """All questions in order, at the unit `user`; the whole budget is spent."""
+    announce("Asking how many people there are, and how they rate")
+    state = Learning.start(vault.scale, vault.n_cells, ask_levels(vault))
+    calibrated = _worth_calibrating(vault, state.levels)
+    later = budget.COEFFICIENTS if calibrated else 0.0
+    names = budget.NAMES if vault.declared is None else 0.0
+    announce("Asking for scores of items")
+    _ask_scores(vault, state, min(budget.FIRST, 0.5 * vault.left), first=True)
+    if calibrated:
+        _ask_coefficients(vault, state)
+    announce("Asking for directions of taste")
+    if _ask_factors(vault, state) and calibrated:
+        for _ in range(2):
+            _ask_coefficients(vault, state)
+    rounds = 2 if state.factors is not None else 1
+    announce("Asking again, knowing more")
+    for left in range(rounds, 0, -1):
+        _ask_scores(vault, state, (vault.left - names - later * left) / left)
+        if calibrated:
+            _ask_coefficients(vault, state)
+    announce("Asking which items may be named")
+    return state.side, ask_names(vault, state)
+
+
+def ask_levels(vault: PeopleVault) -> PeopleLevels:
+    """How many people, at which level; asked again while too little is known."""
+    asked = [vault.levels(budget.LEVELS)]
+    totals = Totals.pool([(one.values, one.noise) for one in asked])
+    wanted = budget.LEVELS * ((totals.noise / totals.people / budget.ENOUGH_LEVEL) ** 2 - 1)
+    more = min(wanted, 0.9 if totals.people * vault.mu < _TOO_FEW * vault.replaced else 0.15)
+    if more > 0.2 * budget.LEVELS:
+        asked.append(vault.levels(more))
+        totals = Totals.pool([(one.values, one.noise) for one in asked])
+    table = vault.activity(min(budget.ACTIVITY, vault.left / 2))
+    return read_levels(totals, table.values, table.noise)
+
+
+def ask_names(vault: PeopleVault, state: Learning) -> ItemIndex:
+    """The declared list, or the items that pass the threshold; all that is left of the budget goes there."""
+    if vault.declared is not None:
+        return ItemIndex(vault.declared, vault.declared)
+    share, lam = _SHY * vault.left, np.zeros(vault.n_cells) if state.cells is None else state.cells.lam
+    threshold = vault.naming_threshold(share)
+    named, _ = vault.names(share, cells_to_name(lam, state.unit, state.levels.people, threshold))
+    return ItemIndex(None, named)
+
+
+def _ask_scores(vault: PeopleVault, state: Learning, share: float, *, first: bool = False) -> None:
+    alpha, gamma, floor = budget.ALPHA, 0.0, 0.0
+    if not first:
+        assert state.cells is not None
+        noise = 1 / (vault.mu * np.sqrt(share))
+        chosen = best_round(noise, state.levels, state.cells, state.unit, state.popularity_slope, state.taste)
+        alpha, gamma, floor = chosen.alpha, chosen.gamma, chosen.floor
+    answer = vault.scores(share, state.side, alpha=alpha, gamma=gamma, floor=floor)
+    size = 1 + alpha**2 + gamma**2 * float(state.prior.known[3:].sum())
+    state.add_scores(answer.values, answer.noise, alpha, gamma, Weights.of(state.levels, size, floor))
+
+
+def _worth_calibrating(vault: PeopleVault, levels: PeopleLevels) -> bool:
+    """Whether the noise on coefficients would be less than half of what a person adds, on average."""
+    noise = vault.replaced * coefficients_reach(3) / (vault.mu * np.sqrt(budget.COEFFICIENTS))
+    return bool(noise / levels.people < 0.5)
+
+
+def _ask_coefficients(vault: PeopleVault, state: Learning) -> None:
+    side = state.side
+    enough = vault.replaced * coefficients_reach(len(side.mean)) / budget.ENOUGH_COEFFICIENTS
+    share = min(budget.COEFFICIENTS, float((enough / (vault.mu * state.levels.people)) ** 2))
+    answer = vault.coefficients(share, side)
+    state.add_coefficients(answer.values, answer.noise)
+
+
+def _ask_factors(vault: PeopleVault, state: Learning) -> bool:
+    """Second moments of popular cells, if what they may reveal is worth more than it takes from the effects."""
+    if vault.left < 2 * budget.MOMENTS or state.cells is None:
+        return False
+    lam = np.maximum(state.cells.lam, 1e-12)
+    order = np.argsort(-lam, kind="stable")
+    ratings = lam[order[:MOST_CELLS]] / state.unit.mean
+    people, share = state.levels.people, budget.MOMENTS
+    revealed = choose_cells(ratings, people, 1 / (vault.mu * np.sqrt(2 * share)))
+    if len(revealed) == 0 or not _factors_pay(vault, state, order, ratings, revealed):
+        return False
+    cells = order[: len(revealed)]
+    answer = vault.second_moments(share, state.side, cells, budget.FLOOR)
+    moments = answer.values + answer.values.T
+    rng = np.random.default_rng(_EDGE_SEED)
+    factors, uncertainty, variances = read_moments(moments, answer.noise, ratings[: len(cells)], people, rng)
+    if len(variances) == 0:
+        return False
+    prior, variance = np.zeros((vault.n_cells, len(variances))), np.ones((vault.n_cells, len(variances)))
+    prior[cells], variance[cells] = factors, uncertainty
+    state.add_factors(Factors.of(prior, variance), np.maximum(variances, 0.005))
+    return True
+
+
+def _factors_pay(vault: PeopleVault, state: Learning, order: np.ndarray, ratings: Floats, revealed: Floats) -> bool:
+    """Whether a round of scores with factors would leave less error than one with all of the budget and none."""
+    assert state.cells is not None
+    d, T = budget.EXPECTED_FACTORS, len(revealed)
+    uncertainty = np.ones((vault.n_cells, d))
+    uncertainty[order[:T]] = 1 - revealed[:, None]
+    seen = float((ratings[:T] * revealed).sum() / (state.cells.lam.sum() / state.unit.mean))
+    per_rating, per_person = expected_taste(state.levels, seen, TASTE)
+    taste = Taste(np.full(d, TASTE), np.full(d, per_person), uncertainty)
+    facts = (state.levels, state.cells, state.unit, state.popularity_slope)
+    without = best_round(1 / (vault.mu * np.sqrt(vault.left)), *facts, Taste.none(vault.n_cells))
+    noise = 1 / (vault.mu * np.sqrt(vault.left - budget.MOMENTS))
+    return best_round(noise, *facts, taste).error <= without.error + d * TASTE * per_rating
+
+
+def declared_items(ids: pa.Array | None) -> pa.Array | None:
+    """A declared list of items, ascending and without repetition, as vocabularies are."""
+    if ids is None:
+        return None
+    unique = pa.array(sorted(set(ids.to_pylist())), type=ids.type)
+    return unique

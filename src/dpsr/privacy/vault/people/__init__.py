@@ -1,0 +1,5 @@
+"""Questions to people: contributions that are bounded where they are added, and the counter that prices them."""
+
+from dpsr.privacy.vault.people.vault import Answer, PeopleVault
+
+__all__ = ["Answer", "PeopleVault"]

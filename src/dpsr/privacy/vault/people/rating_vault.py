@@ -1,0 +1,98 @@
+"""The vault where one rating more or less is the secret: a rating is scaled by itself, not by its person's length.
+
+Levels, activity, coefficients and second moments are asked as of people; one rating replaces a person's contribution
+by another, which costs more (`certify.one_rating`). Scores and names are added up rating by rating, so that people with
+many ratings count fully; one rating more also moves its person's own level, and with it the contributions of their
+other ratings. That term is part of the sensitivity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import ceil, isqrt
+
+import numpy as np
+
+from dpsr.arrays import Floats, Ints
+from dpsr.certify.one_rating import SQUARED_BOUNDS
+from dpsr.certify.people import MOMENTS, NAMES, RatingPart
+from dpsr.engine import Block
+from dpsr.engine.raw import LEVEL
+from dpsr.linalg.compiled import kernel
+from dpsr.privacy.vault.people.contributions import GRID, MOMENT, SAFE, _steps
+from dpsr.privacy.vault.people.vault import Answer, PeopleVault, lowest
+from dpsr.types.item_side import ItemSide
+
+CLIP, WIDTH = 1.5, 0.8
+"""Residuals, in spreads, are cut at CLIP for the own level, and count half from about WIDTH on in scores."""
+
+
+class RatingVault(PeopleVault):
+    """Raw ratings and a budget for ratings that exist or not."""
+
+    unit = "rating"
+
+    def rating_scores(self, share: float, side: ItemSide, *, level: float, shrink: float) -> Answer:
+        """Sums over ratings, by cell, of psi(z) (`certify.one_rating`): score and slope at the item side so far.
+
+        `level`, in spreads, is where ratings lie; `shrink` ratings' worth of zero pull a person's own deviation from
+        it, and 0 means that nobody has one.
+        """
+
+        def one(block: Block, out: Ints) -> None:
+            cells = self._cell_of[block.items]
+            e = self._y_of[block.columns[LEVEL]] / side.spread - level - side.effects[cells]
+            _add_rating_scores(block.indptr, cells, e, CLIP, shrink, WIDTH, out)
+
+        settings = {"clip": CLIP, "shrink": shrink, "width": WIDTH}
+        return self._ask("scores", share, one, (self.n_cells, 2), 1.0, settings=settings)
+
+    def _describe(
+        self,
+        name: str,
+        share: float,
+        numbers: int,
+        squared_bound: int,
+        settings: Mapping[str, float] | None,
+        *,
+        names_delta: float = 0.0,
+    ) -> RatingPart:
+        """See `PeopleVault`."""
+        settings = {"bound": float(MOMENT**2 if name == MOMENTS else GRID), **(settings or {})}
+        sensitivity = SQUARED_BOUNDS[name](settings)
+        variance = ceil(sensitivity / (self.squared_mu * Fraction(share)))
+        if name != NAMES:
+            return RatingPart(name, variance, numbers, settings)
+
+        def hidden(threshold: int) -> bool:
+            return RatingPart(name, variance, numbers, settings, threshold).tail("rating") <= names_delta
+
+        return RatingPart(name, variance, numbers, settings, lowest(hidden, isqrt(sensitivity), variance))
+
+    def _add_names(self, block: Block, order: Ints, out: Ints) -> None:
+        """A rating adds the whole weight to its item; nobody's other ratings matter."""
+        out += np.where(order >= 0, np.bincount(block.items, minlength=len(out)), 0) * GRID
+
+
+@kernel
+def _add_rating_scores(
+    indptr: Ints, cells: Ints, e: Floats, clip: float, shrink: float, width: float, out: Ints
+) -> None:
+    """psi of every rating, on the grid; each has length at most GRID, because both its numbers are rounded to zero."""
+    for u in range(len(indptr) - 1):
+        first, last = indptr[u], indptr[u + 1]
+        m = 0.0
+        if shrink > 0:
+            n = 0
+            for t in range(first, last):
+                if cells[t] >= 0:
+                    m += min(max(e[t], -clip), clip)
+                    n += 1
+            m /= n + shrink
+        for t in range(first, last):
+            if cells[t] >= 0:
+                z = e[t] - m
+                x = z / np.sqrt(z * z + width * width)
+                out[cells[t], 0] += _steps(GRID * SAFE * x, GRID)
+                out[cells[t], 1] += _steps(GRID * SAFE * (1 - x * x) ** 1.5, GRID)

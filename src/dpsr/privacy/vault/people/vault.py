@@ -1,0 +1,317 @@
+"""The vault for people: raw ratings behind a counter that hands out noisy sums over people and adds up what they cost.
+
+    levels           how many people, their mean level and spread                       5 numbers
+    activity         people and their levels by number of ratings                       28
+    scores           every cell's weighted count and sum of residuals, and of products with people's coefficients
+    coefficients     how widely people's coefficients lie
+    second moments   products of residuals over the most popular cells
+    names            which items may be named: those whose noisy weight passes a threshold
+
+Every question is one pass over blocks of whole people, wherever the ratings are kept. Contributions are integers of
+bounded length (`contributions`), noise is exactly rounded normal (`privacy.noise.normal`), and the price is a mu whose
+squares add up to what (epsilon, delta) allow. A question is described, priced and refused before it is asked; what it
+may depend on (the item side so far, cells, weights) is made of earlier answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import version
+from math import ceil, erfc, exp, sqrt
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.arrays import Floats, Ints
+from dpsr.certify import Certificate
+from dpsr.certify.amounts import check_delta, check_epsilon
+from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
+from dpsr.certify.normal import SAMPLER_SLACK, gaussian_delta
+from dpsr.certify.people import MOMENTS, MOST_NAMED, NAMES, NormalPart, PersonPart, naming_tail
+from dpsr.engine import Block
+from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.errors import PrivacyError
+from dpsr.privacy.noise.normal import rounded_normal
+from dpsr.privacy.noise.source import NoiseSource
+from dpsr.privacy.vault.journal import Journal
+from dpsr.privacy.vault.people import contributions as add
+from dpsr.privacy.vault.people.contributions import GRID, MOMENT
+from dpsr.privacy.vault.people.rows import PeopleRows
+from dpsr.privacy.vault.privatise import SEEDED
+from dpsr.types import Scale
+from dpsr.types.item_side import ACTIVITY_BINS, HASHED_CELLS, ItemSide, activity_of, hashed_cells, hashes
+from dpsr.types.mask import codes_of
+
+DELTA_FOR_NAMES = 0.1
+"""Share of delta for the chance that an item of one person alone is named."""
+
+_SHY = 1e-9
+"""Part of mu^2 that is never spent, so that rounding up the price cannot exceed what was asked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Noisy numbers in real units, and the deviation of the noise in each."""
+
+    values: Floats
+    noise: float
+
+
+class PeopleVault:
+    """Raw ratings and a budget for people. Ask; do not look."""
+
+    unit = "user"
+
+    replaced = 1.0
+    """How far a person's vector of length one moves a sum, at most, between neighbours."""
+
+    def __init__(
+        self,
+        ratings: RawTable,
+        epsilon: float,
+        delta: float,
+        *,
+        noise: NoiseSource,
+        declared: pa.Array | None = None,
+        journal: Journal | None = None,
+        charge: ChargeReference | None = None,
+    ) -> None:
+        self.scale: Scale = ratings.scale
+        self.epsilon, self.delta = check_epsilon(epsilon), check_delta(delta)
+        self.declared = declared
+        self.n_cells = HASHED_CELLS if declared is None else len(declared)
+        self._raw, self._noise, self._journal, self._charge_reference = ratings.table, noise, journal, charge
+        self._items: pa.Array = ratings.table.census.item_ids
+        self._cell_of = hashed_cells(self._items) if declared is None else codes_of(self._items, declared)
+        self._y_of = (self.scale.values - self.scale.midpoint) / (self.scale.width / 2)
+        self._names_delta = 0.0 if declared is not None else DELTA_FOR_NAMES * delta
+        self.squared_mu = affordable(self.epsilon, delta - self._names_delta)
+        self._parts: list[NormalPart] = []
+
+    @property
+    def mu(self) -> float:
+        """What everything together may cost."""
+        return sqrt(self.squared_mu)
+
+    @property
+    def left(self) -> float:
+        """The share of mu^2 that is not spent yet."""
+        return float(1 - self.spent / self.squared_mu)
+
+    @property
+    def spent(self) -> Fraction:
+        return sum((part.squared_mu(self.unit) or Fraction(0) for part in self._parts), Fraction(0))
+
+    def levels(self, share: float) -> Answer:
+        """Sums of 1, a, a^2, nu v, nu over people (`contributions.add_levels`)."""
+
+        def one(block: Block, out: Ints) -> None:
+            rows = self._rows(block)
+            add.add_levels(rows.indptr, rows.y, out)
+
+        return self._ask("levels", share, one, (5,), add.LEVELS_REACH)
+
+    def activity(self, share: float) -> Answer:
+        """Sums of (1, a) over people, by octave of their number of ratings."""
+
+        def one(block: Block, out: Ints) -> None:
+            rows = self._rows(block)
+            add.add_activity(rows.indptr, rows.y, activity_of(np.diff(rows.indptr)), out)
+
+        return self._ask("activity", share, one, (ACTIVITY_BINS, 2), add.ACTIVITY_REACH)
+
+    def scores(self, share: float, side: ItemSide, *, alpha: float, gamma: float = 0.0, floor: float = 0.0) -> Answer:
+        """Sums over people, by cell, of scores at the item side so far (`contributions.add_scores`).
+
+        `alpha` weighs counts against sums, `gamma` products with coefficients against sums; below the squared length
+        `floor` a person's vector is not scaled up.
+        """
+        d = side.n_factors
+        deviation = np.sqrt(np.diag(side.covariance)[3:])
+
+        def one(block: Block, out: Ints) -> None:
+            rows = self._rows(block)
+            own = side.own_side(rows.indptr, rows.cells, rows.y)
+            f = gamma * (own.coefficients[:, 3:] - side.mean[3:]) / deviation
+            add.add_scores(
+                rows.indptr, rows.cells, own.residuals, own.leverages, np.ascontiguousarray(f), own.covariances,
+                side.features, gamma / deviation, alpha, floor, out,
+            )  # fmt: skip
+
+        return self._ask("scores", share, one, (self.n_cells, d + 2), 1.0)
+
+    def coefficients(self, share: float, side: ItemSide) -> Answer:
+        """Sums over people of what their own regressions say about the prior (`contributions.add_coefficients`)."""
+        k = len(side.mean)
+        reach = add.coefficients_reach(k)
+
+        def one(block: Block, out: Ints) -> None:
+            rows = self._rows(block)
+            own = side.own_side(rows.indptr, rows.cells, rows.y)
+            add.add_coefficients(rows.indptr, own.coefficients, own.covariances, side.mean, side.covariance, reach, out)
+
+        return self._ask("coefficients", share, one, (3 * k + k * (k + 1) // 2,), reach)
+
+    def second_moments(self, share: float, side: ItemSide, cells: Ints, floor: float) -> Answer:
+        """Sums over people of x x', x their weighted residuals over `cells`; zero on and below the diagonal."""
+        place = np.full(self.n_cells, -1, dtype=np.int64)
+        place[cells] = np.arange(len(cells))
+
+        def one(block: Block, out: Ints) -> None:
+            rows = self._rows(block)
+            own = side.own_side(rows.indptr, rows.cells, rows.y)
+            add.add_second_moments(rows.indptr, rows.cells, own.residuals, place, floor, out)
+
+        above = np.triu_indices(len(cells), 1)
+        shape = (len(cells), len(cells))
+        found = self._ask(MOMENTS, share, one, shape, 1.0, squared_bound=MOMENT**4 // 2, only=above)
+        moments = np.zeros(shape)
+        moments[above] = found.values
+        return Answer(moments, found.noise)
+
+    def names(self, share: float, cells: Ints) -> tuple[pa.Array, Answer]:
+        """Of the items in `cells`, those whose noisy weight passes the threshold, ascending, and their weights.
+
+        How many items there are is told by nothing: the receipt counts none.
+        """
+        wanted = np.zeros(self.n_cells, dtype=np.bool_)
+        wanted[cells] = True
+        order = np.argsort(np.argsort(hashes(self._items)))
+        order[~wanted[self._cell_of]] = -1
+
+        def one(block: Block, out: Ints) -> None:
+            self._add_names(block, order, out)
+
+        part = self._describe(NAMES, share, 0, GRID**2, {}, names_delta=self._names_delta)
+        noisy = self._noisy(part, one, (len(self._items),), None)
+        passed = np.flatnonzero(noisy > (part.cut or 0))
+        answer = Answer(noisy[passed].astype(np.float64) / GRID, sqrt(part.variance) / GRID)
+        return self._items.take(pa.array(passed)), answer
+
+    def naming_threshold(self, share: float) -> float:
+        """The weight an item needs to be named, in whole ratings of people with one."""
+        part = self._describe(NAMES, share, 0, GRID**2, {}, names_delta=self._names_delta)
+        return (part.cut or 0) / GRID
+
+    def certificate(self) -> Certificate:
+        """The receipt for everything asked so far."""
+        reasons = () if self._noise.private else (SEEDED,)
+        public = {
+            "facts": PUBLIC_FACTS[self.unit],
+            "scale": str(self.scale),
+            "levels": self.scale.n_levels,
+            "cells": self.n_cells,
+            "declared_items": None if self.declared is None else len(self.declared),
+        }
+        return Certificate(
+            nominal=self.epsilon,
+            parts=tuple(self._parts),
+            public=public,
+            randomness=self._noise.kind,
+            private=not reasons,
+            id=self._noise.identity,
+            reasons=reasons,
+            unit=self.unit,
+            nominal_delta=self.delta,
+            charge=self._charge_reference,
+            software=f"dpsr {version('dpsr')}",
+        )
+
+    def _rows(self, block: Block) -> PeopleRows:
+        return PeopleRows.of(block, self._cell_of, self._y_of)
+
+    def _ask(
+        self,
+        name: str,
+        share: float,
+        contribute: Callable[..., None],
+        shape: tuple[int, ...],
+        reach: float,
+        *,
+        squared_bound: int = GRID**2,
+        only: tuple[Ints, ...] | None = None,
+        settings: Mapping[str, float] | None = None,
+    ) -> Answer:
+        """Describe, price, pass over the people, add noise. `reach` is what the bound stands for in real units."""
+        numbers = int(np.prod(shape)) if only is None else len(only[0])
+        part = self._describe(name, share, numbers, squared_bound, settings)
+        noisy = self._noisy(part, contribute, shape, only)
+        step = reach / (MOMENT**2 if name == MOMENTS else GRID)
+        values = noisy.astype(np.float64) * step
+        return Answer(values if only is not None else values.reshape(shape), sqrt(part.variance) * step)
+
+    def _noisy(
+        self, part: NormalPart, contribute: Callable[..., None], shape: tuple[int, ...], only: tuple[Ints, ...] | None
+    ) -> Ints:
+        """Charge, then add exactly rounded normal noise to every sum (or to those `only`)."""
+        self._charge(part)
+        noisy = self._journal.answered(part) if self._journal else None
+        if noisy is None:
+            sums = self._raw.run(contribute, [np.zeros(shape, dtype=np.int64)], reads=[LEVEL]).sums[0]
+            exact = sums.ravel() if only is None else sums[only]
+            noisy = exact + rounded_normal(part.variance, len(exact), self._noise)
+            if self._journal:
+                self._journal.keep(part, noisy)
+        return noisy
+
+    def _describe(
+        self,
+        name: str,
+        share: float,
+        numbers: int,
+        squared_bound: int,
+        settings: Mapping[str, float] | None,
+        *,
+        names_delta: float = 0.0,
+    ) -> NormalPart:
+        """The receipt of a question that takes at most `share` of mu^2, with the least noise."""
+        variance = ceil(squared_bound / (self.squared_mu * Fraction(share)))
+        if name != NAMES:
+            return PersonPart(name, variance, numbers, squared_bound)
+        threshold = lowest(lambda t: naming_tail(t, squared_bound, variance) <= names_delta, GRID, variance)
+        return PersonPart(name, variance, numbers, squared_bound, threshold)
+
+    def _add_names(self, block: Block, order: Ints, out: Ints) -> None:
+        add.add_names(block.indptr, block.items.astype(np.int64), order, MOST_NAMED, out)
+
+    def _charge(self, part: NormalPart) -> None:
+        price = part.squared_mu(self.unit)
+        if price is None or self.spent + price > self.squared_mu:
+            raise PrivacyError(
+                f"{part.name} would cost more than the {self.left:.2%} of the budget that are left. Nothing was drawn. "
+                "Ask for less."
+            )
+        self._parts.append(part)
+
+
+def affordable(epsilon: float, delta: float) -> Fraction:
+    """The largest mu^2, but for a trace, that is (epsilon, delta)-private."""
+    room = Fraction(delta) - Fraction(SAMPLER_SLACK)
+    if room <= 0:
+        raise PrivacyError(f"delta = {delta:g} is less than the sampler of normal noise can promise. Use a larger one.")
+    low, high = 0.0, sqrt(2 * epsilon) + 3
+    for _ in range(100):
+        mu = (low + high) / 2
+        low, high = (low, mu) if _rough_delta(mu, epsilon) > delta else (mu, high)
+    squared, shy = Fraction(low) ** 2, Fraction(_SHY)
+    while gaussian_delta(squared * (1 - shy), epsilon) > room:
+        shy *= 4
+    return squared * (1 - 2 * shy)
+
+
+def _rough_delta(mu: float, epsilon: float) -> float:
+    def tail(x: float) -> float:
+        return erfc(x / sqrt(2)) / 2
+
+    return tail(epsilon / mu - mu / 2) - exp(epsilon) * tail(epsilon / mu + mu / 2)
+
+
+def lowest(holds: Callable[[int], bool], low: int, variance: int) -> int:
+    """The lowest whole number above `low` where a condition on a normal tail holds."""
+    high = low + 60 * int(sqrt(variance)) + 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

@@ -1,0 +1,151 @@
+"""What is released where people are protected: the item side, and nothing about anybody.
+
+Statistics are kept by *cell*. If the list of items was declared public, every item has a cell of its own. If not, an
+item's cell follows from its id by a public hash, so that no item has to be named for something to be known about it:
+every cell has noise, whether anybody rated an item in it or not. Items that many people rated may be named besides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.arrays import AnyInts, Floats, Ints
+from dpsr.linalg.own_regression import predict_pairs, regress
+from dpsr.types.mask import Ids, codes_of
+from dpsr.types.scale import Scale
+
+HASHED_CELLS = 1 << 16
+"""Cells where no list of items was declared: some three times the items of the largest catalogues we have in mind, and
+their noise costs nothing, for it is the same on every cell."""
+
+ACTIVITY_BINS = 14
+"""Octaves of the number of ratings of a person: 1, 2 to 3, 4 to 7, ..., 8192 and more."""
+
+
+def hashed_cells(ids: pa.Array) -> Ints:
+    """The cell of every item: the first 16 bits of the BLAKE2 hash of its id, written as text."""
+    return (hashes(ids) & np.uint64(HASHED_CELLS - 1)).astype(np.int64)
+
+
+def hashes(ids: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """64 bits that follow from an id alone; whole numbers and their decimal text are the same id."""
+    digests = b"".join(hashlib.blake2b(str(one).encode(), digest_size=8).digest() for one in ids.to_pylist())
+    return np.frombuffer(digests, dtype="<u8")
+
+
+def activity_of(counts: AnyInts) -> Ints:
+    """The octave of each number of ratings; nobody has none."""
+    octave = np.frexp(np.maximum(counts, 1).astype(np.float64))[1] - 1
+    return np.minimum(octave, ACTIVITY_BINS - 1).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnSide:
+    """What some people's own ratings say: coefficients with covariances, and residuals and leverages of the ratings."""
+
+    level: Floats
+    coefficients: Floats
+    covariances: Floats
+    residuals: Floats
+    leverages: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ItemSide:
+    """Everything needed to predict for anybody from their own ratings. Ratings are in half-widths around the midpoint.
+
+    effects, uncertainty (cells)    what a cell adds to a rating, in spreads, and the variance of what is unknown of it
+    features (cells, k - 1)         the effect again, log popularity, factors of taste
+    residual                        variance of a rating that nothing explains, in squared spreads
+    spread                          deviation of a rating around its person's own level, in half-widths
+    levels (ACTIVITY_BINS)          mean own level of people with so many ratings, in half-widths
+    mean, covariance (k)            where people's coefficients on (1, features) lie
+    """
+
+    scale: Scale
+    effects: Floats
+    uncertainty: Floats
+    features: Floats
+    residual: float
+    spread: float
+    levels: Floats
+    mean: Floats
+    covariance: Floats
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.effects)
+
+    @property
+    def n_factors(self) -> int:
+        return max(self.features.shape[1] - 2, 0)
+
+    @property
+    def log_popularity(self) -> Floats:
+        """Of every cell, around its mean over ratings; zeros where popularity was not learned."""
+        return self.features[:, 1] if self.features.shape[1] > 1 else np.zeros(self.n_cells)
+
+    def level_of(self, counts: AnyInts) -> Floats:
+        """The expected own level, in spreads, of people with so many ratings."""
+        return self.levels[activity_of(counts)] / self.spread
+
+    def own_side(self, indptr: Ints, cells: Ints, y: Floats) -> OwnSide:
+        """What these people's ratings say (rows of a person together, one for each cell), each from their own alone."""
+        level = self.level_of(np.diff(indptr))
+        fitted = regress(
+            indptr, cells, y / self.spread, level, self.effects, self.features, self.uncertainty, self.residual,
+            self.mean, self.covariance,
+        )  # fmt: skip
+        return OwnSide(level, *fitted)
+
+    def predict(self, own: OwnSide, people: Ints, cells: Ints) -> Floats:
+        """Ratings of pairs, inside the scale; `people` are places in `own`, a cell of -1 is an unknown item."""
+        y = predict_pairs(people, cells, own.level, self.effects, self.features, own.coefficients)
+        return self.to_scale(self.spread * y)
+
+    def to_scale(self, y: Floats) -> Floats:
+        """Half-widths around the midpoint as ratings inside the scale."""
+        return self.scale.clip(self.scale.midpoint + self.scale.width / 2 * y)
+
+    @cached_property
+    def stranger(self) -> OwnSide:
+        """Somebody of whom nothing is known, with the number of ratings that most say least about: one."""
+        k = len(self.mean)
+        empty = np.zeros(0)
+        return OwnSide(
+            self.level_of(np.ones(1, dtype=np.int64)),
+            self.mean[None, :],
+            self.covariance.reshape(1, k, k),
+            empty,
+            empty,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ItemIndex:
+    """From ids to cells, and which items may be named in a list.
+
+    `declared` is the public list of items, or None where cells are hashed; `named` are the items that may be named.
+    """
+
+    declared: pa.Array | None
+    named: pa.Array
+
+    @property
+    def n_cells(self) -> int:
+        return HASHED_CELLS if self.declared is None else len(self.declared)
+
+    def cells_of(self, ids: Ids) -> Ints:
+        """The cell of each item; -1 for one outside a declared list."""
+        if self.declared is not None:
+            return codes_of(ids, self.declared)
+        return hashed_cells(ids if isinstance(ids, pa.Array) else pa.array(np.asarray(ids)))
+
+    @cached_property
+    def named_cells(self) -> Ints:
+        return self.cells_of(self.named)
