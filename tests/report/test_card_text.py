@@ -82,7 +82,7 @@ def test_the_parts_on_the_page_are_those_of_the_certificate(ratings):
     assert [part.name for part in release.certificate.parts] == ["level histogram", "window sums", "ratings"]
     words = str(Words(card_of(release.contents)))
     for part in release.certificate.parts:
-        assert f"{100 * part.stated["epsilon"] / release.certificate.epsilon:.1f} %" in words
+        assert f"{100 * part.stated['epsilon'] / release.certificate.epsilon:.1f} %" in words
 
 
 def test_the_forecast_is_the_plan_for_the_same_mask(release):
