@@ -115,7 +115,9 @@ def other_ratings(ratings: RawRatings) -> tuple[Levels, ...]:
 
 
 def _fitted(pipeline: DPSR | PaperDPSR, table: MemoryTable, ratings: RawRatings, tape: Tape) -> Contents:
-    return pipeline.unfitted().fit_table(RawTable(table, ratings.scale), tape)
+    contents = pipeline.unfitted().fit_table(RawTable(table, ratings.scale), tape)
+    assert isinstance(contents, Contents), "only pipelines that release ratings are replayed"
+    return contents
 
 
 def _facts(contents: Contents) -> dict[str, Any]:

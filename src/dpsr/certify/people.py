@@ -90,7 +90,8 @@ class NormalPart(Part):
 
     @property
     def noise(self) -> str:
-        return f"normal, {self.numbers:,} numbers, deviation {sqrt(self.variance):,.0f}, mu = {self.stated['mu']:.4g}"
+        numbers = f"{self.numbers:,} numbers, " if self.numbers else ""
+        return f"normal, {numbers}deviation {sqrt(self.variance):,.0f}, mu = {self.stated['mu']:.4g}"
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from dpsr.pipeline import DPSR
 from dpsr.pipeline.value import Recipe
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
+from dpsr.release import Contents
 from dpsr.types import Census, Scale
 from dpsr.types.raw import RawRatings
 from dpsr.value.allocation import Allocation, allocate
@@ -56,6 +57,7 @@ class DefaultPipeline(PrivateMethod):
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
         pipeline = DPSR(self.epsilon, random_state=self.noise_seed)
         fitted = pipeline.fit_table(RawTable.of(ratings), recipe=self.recipe)
+        assert isinstance(fitted, Contents)
         price = fitted.certificate
         return fitted.model, Protection("rating value", price.epsilon, price.delta, MASK, SEEDED)
 

@@ -66,4 +66,5 @@ def read_coefficients(answer: Floats, noise: float, people: float, prior: Coeffi
     values, vectors = np.linalg.eigh(np.eye(k) + D)
     L = np.linalg.cholesky(prior.covariance)
     grown = vectors @ np.diag(np.clip(values, 0.2, 4.0)) @ vectors.T
-    return CoefficientPrior(prior.mean + L @ shift, L @ grown @ L.T, known)
+    covariance = L @ grown @ L.T
+    return CoefficientPrior(prior.mean + L @ shift, (covariance + covariance.T) / 2, known)

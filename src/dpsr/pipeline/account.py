@@ -55,8 +55,13 @@ class Doubt(NamedTuple):
     option: str
 
 
-def fingerprint_of(census: Census) -> str:
-    """The SHA-256 of the public part: the same wherever the ratings are kept and in whichever order they came."""
+def fingerprint_of(census: Census, unit: str = "value") -> str | None:
+    """The SHA-256 of the public part: the same wherever the ratings are kept and in whichever order they came.
+
+    None where people or ratings are protected: there nobody is public, and a hash would tell who is not there.
+    """
+    if unit != "value":
+        return None
     digest = hashlib.sha256(b"dpsr-census-1")
     for ids, counts in ((census.user_ids, census.user_counts), (census.item_ids, census.item_counts)):
         digest.update(f"{ids.type} {len(ids)} ".encode())
@@ -79,6 +84,8 @@ class Account:
     ledger: Ledger
     dataset: str
     price: Fraction
+    price_delta: Fraction = Fraction(0)
+    unit: str = "value"
     note: str = ""
     same_data: bool = False
     another_file: bool = False
@@ -94,22 +101,26 @@ class Account:
         *,
         same_data: bool = False,
         another_file: bool = False,
+        unit: str = "value",
+        delta: float | None = None,
     ) -> Account:
         """The budget of `dataset`, or of the only data set in the ledger, for a release at `epsilon`.
 
         The price is the decimal somebody wrote, so that ten times 0.1 is 1; one that is not left is refused here.
         """
         price, ledger = as_written(check_epsilon(epsilon)), Ledger.open(url)
-        budget = ledger.budget(dataset)
-        budget.check(price)
-        return cls(ledger, budget.dataset, price, note, same_data, another_file)
+        budget, price_delta = ledger.budget(dataset), as_written(delta or 0.0)
+        budget.check(price, price_delta, unit)
+        return cls(ledger, budget.dataset, price, price_delta, unit, note, same_data, another_file)
 
     @property
     def budget(self) -> Budget:
         return self.ledger.budget(self.dataset)
 
-    def doubt(self, fingerprint: str) -> Doubt | None:
+    def doubt(self, fingerprint: str | None) -> Doubt | None:
         """Why these ratings may not be the ones the name stands for; None if they are, or somebody answered for it."""
+        if fingerprint is None:
+            return None
         known = self.ledger.fingerprints()
         others = sorted({name for name, found in known if found == fingerprint and name != self.dataset})
         own = {found for name, found in known if name == self.dataset}
@@ -125,7 +136,7 @@ class Account:
         same, another = (answer == doubt.answer for answer in ("same_data", "another_file"))
         return replace(self, same_data=self.same_data or same, another_file=self.another_file or another)
 
-    def check(self, fingerprint: str) -> None:
+    def check(self, fingerprint: str | None) -> None:
         """Refuse ratings that do not fit the name, unless somebody answered for it."""
         doubt = self.doubt(fingerprint)
         if doubt is not None:
@@ -136,7 +147,9 @@ class Account:
     def charge(self, method: str, fingerprint: str | None = None) -> Charge:
         """Pay; after this the ledger knows `charge_id`, and whose ratings it was for."""
         facts = {"method": method, "note": self.note, "charge_id": self.charge_id}
-        return self.ledger.charge(self.dataset, self.price, fingerprint=fingerprint, **facts)
+        return self.ledger.charge(
+            self.dataset, self.price, self.price_delta, unit=self.unit, fingerprint=fingerprint, **facts
+        )
 
     def record_once(self, charge: Charge, certificate: Certificate, manifest: str) -> None:
         """Write down the folder a charge paid for; the same folder again is no news."""

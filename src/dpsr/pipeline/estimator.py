@@ -28,9 +28,10 @@ from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.notebook import shown_in_notebook
 from dpsr.privacy.ledger.ledger import Charge
 from dpsr.privacy.noise import NoiseSource
-from dpsr.release import Personalised, Recommendations, Release, atomic_folder
+from dpsr.release import Personalised, Recommendations, atomic_folder
 from dpsr.release.folder.files import write_release
 from dpsr.release.lists.tables import RecommendationLists
+from dpsr.release.people import PersonalisedPeople
 from dpsr.release.release import ManyIds, Unknown
 from dpsr.types import Model
 from dpsr.types.mask import Ids
@@ -117,11 +118,13 @@ def announce(stage: str) -> None:
 class PrivateRecommender(Parameters, ABC):
     """A private recommender with scikit-learn manners. Subclasses set `release_` in `fit`."""
 
-    release_: Release
+    release_: Any
     _payment: tuple[Account, Charge] | None = None
     epsilon: float
     random_state: int | None
     as_published: bool = False
+    unit: str = "value"
+    delta: float | None = None
     charged_as: ClassVar[str]
     """The name of the method in a ledger's history."""
 
@@ -149,17 +152,23 @@ class PrivateRecommender(Parameters, ABC):
                 self._say_uncharged()
                 self._payment = None
                 return self.fit_ratings(raw)
+            self.check()
             check_payable(seeded=self.random_state is not None, as_published=self.as_published)
             answers = {"same_data": same_data, "another_file": another_file}
-            account = Account.open(str(ledger), dataset, self.epsilon, note, **answers)
+            account = Account.open(
+                str(ledger), dataset, self.epsilon, note, **answers, unit=self.unit, delta=self.delta
+            )
             return self._fit_charged(raw, account)
+
+    def check(self) -> None:
+        """Refuse settings that do not go together, before anything is spent."""
 
     @abstractmethod
     def fit_ratings(self, ratings: RawRatings, *, charge: ChargeReference | None = None) -> Self:
         """Spend the budget on ratings in memory; `charge` is the entry of a ledger that paid."""
 
     def _fit_charged(self, ratings: RawRatings, account: Account) -> Self:
-        fingerprint = fingerprint_of(ratings.mask.census)
+        fingerprint = fingerprint_of(ratings.mask.census, self.unit)
         account.check(fingerprint)
         announce("Charging the ledger")
         charge = account.charge(self.charged_as, fingerprint)
@@ -215,7 +224,7 @@ class PrivateRecommender(Parameters, ABC):
         """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""
         return self.release.fold_in(items, values, n)
 
-    def personalise(self, ratings: RawRatings) -> Personalised:
+    def personalise(self, ratings: RawRatings) -> Personalised | PersonalisedPeople:
         """Predictions and lists for each person from their own raw ratings and the release: for that person alone."""
         return self.release.personalise(ratings)
 
@@ -230,8 +239,8 @@ class PrivateRecommender(Parameters, ABC):
         return Path(path)
 
     @property
-    def release(self) -> Release:
-        """The fitted release; an error before `fit`."""
+    def release(self) -> Any:
+        """The fitted `Release`, or `ItemRelease` where people are protected; an error before `fit`."""
         if not hasattr(self, "release_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit(ratings) first.")
         return self.release_

@@ -17,6 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Floats
+from dpsr.certify.amounts import check_delta
+from dpsr.certify.certificate import UNITS
+from dpsr.errors import ParameterError, PrivacyError
 from dpsr.people import budget
 from dpsr.people.budget import Taste, best_round, cells_to_name, expected_taste
 from dpsr.people.factors import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
@@ -25,7 +28,9 @@ from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
 from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people import PeopleVault
 from dpsr.privacy.vault.people.contributions import coefficients_reach
+from dpsr.types.catalogue import Catalogue
 from dpsr.types.item_side import ItemIndex, ItemSide
+from dpsr.types.mask import Ids
 
 _TOO_FEW = 60.0
 """People times mu below which not even an item that one in twenty rated stands out: then levels alone are asked for."""
@@ -150,9 +155,37 @@ def _factors_pay(vault: PeopleVault, state: Learning, order: np.ndarray, ratings
     return best_round(noise, *facts, taste).error <= without.error + d * TASTE * per_rating
 
 
-def declared_items(ids: pa.Array | None) -> pa.Array | None:
-    """A declared list of items, ascending and without repetition, as vocabularies are."""
-    if ids is None:
+def check_unit(unit: object, delta: object, declared: bool) -> None:
+    """Refuse a unit that is none, and a delta that is missing or not wanted."""
+    if unit not in UNITS:
+        raise ParameterError(f"unit is one of {', '.join(UNITS)}, found {unit!r}.")
+    if unit == "value":
+        if delta is not None:
+            raise PrivacyError(
+                "the value of a rating is protected with delta = 0, which promises more at no cost, so no delta is "
+                "taken. Leave it out."
+            )
+        if declared:
+            raise ParameterError(
+                "who rated what is public at unit = 'value', so no list of items is declared. Leave items out, or "
+                "protect people with unit='user'."
+            )
+        return
+    if delta is None:
+        raise PrivacyError(
+            f"unit = {unit!r} needs a delta: the chance that the promise may fail, less than one over the number of "
+            "people. For a million people write delta=1e-7 (or --delta 1e-7)."
+        )
+    check_delta(delta)
+
+
+def declared_items(items: Ids | Catalogue | None) -> pa.Array | None:
+    """A declared list of items as a vocabulary: ascending, each once."""
+    if items is None:
         return None
-    unique = pa.array(sorted(set(ids.to_pylist())), type=ids.type)
-    return unique
+    found = items.ids.tolist() if isinstance(items, Catalogue) else items
+    ids = found if isinstance(found, pa.Array) else pa.array(list(found))
+    unique = sorted(set(ids.to_pylist()))
+    if not unique or unique[0] is None:
+        raise ParameterError("a declared list of items names at least one item, and every item has an id.")
+    return pa.array(unique, type=pa.int64() if pa.types.is_integer(ids.type) else pa.string())

@@ -35,6 +35,7 @@ from dpsr.privacy.ledger.ledger import Budget
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, atomic_folder, check_disk_space, check_target, expected_bytes, write_release
 from dpsr.release.keys import SigningKey
+from dpsr.release.people import ItemRelease
 from dpsr.report import Budget as CardBudget
 from dpsr.types import Census
 from dpsr.types.raw import RawRatings
@@ -60,6 +61,7 @@ def check_order(
 ) -> None:
     """Refuse what needs no ratings to be refused."""
     check_epsilon(estimator.epsilon)
+    estimator.check()
     check_target(target, overwrite=overwrite)
     if account is None and signer is None:
         return
@@ -95,7 +97,7 @@ def publish(
     check_order(estimator, target, account=account, overwrite=overwrite, signer=signer)
     check_space(ratings, target)
     if account is not None:
-        account.check(fingerprint_of(census_of(ratings)))
+        account.check(fingerprint_of(census_of(ratings), estimator.unit))
     clear_dead_runs(target.parent)
     try:
         with atomic_folder(target, overwrite=overwrite) as draft:
@@ -123,7 +125,7 @@ def _charged(
 ) -> tuple[Certificate, str]:
     """Charge, fit, write, record; the certificate and the manifest's SHA-256."""
     announce("Charging the ledger")
-    charge = account.charge(estimator.charged_as, fingerprint_of(census_of(ratings)))
+    charge = account.charge(estimator.charged_as, fingerprint_of(census_of(ratings), estimator.unit))
     paid = estimator.unfitted().set_params(epsilon=charge.spendable)
     contents = _made(paid, ratings, journal, charge.reference)
     charge.check(contents.certificate)
@@ -137,10 +139,11 @@ def _made(
     ratings: RawRatings | RawTable,
     journal: Journal | None,
     charge: ChargeReference | None,
-) -> Contents:
+) -> Contents | ItemRelease:
     """Noise and all that follows. What only ratings in memory can have (tuning, Stage 1 as published) is `fit`."""
     if isinstance(ratings, RawRatings) and isinstance(estimator, PaperDPSR) and estimator.fits_no_table:
-        return estimator.fit_ratings(ratings, charge=charge).release.contents
+        found: Contents = estimator.fit_ratings(ratings, charge=charge).release.contents
+        return found
     table = RawTable.of(ratings) if isinstance(ratings, RawRatings) else ratings
     return estimator.fit_table(table, journal, charge=charge)
 
@@ -152,7 +155,7 @@ def _for_the_card(budget: Budget | None) -> CardBudget | None:
     return CardBudget(budget.dataset, total, total - left, left)
 
 
-def _write(contents: Contents, budget: Budget | None, draft: Path, signer: SigningKey | None) -> str:
+def _write(contents: Contents | ItemRelease, budget: Budget | None, draft: Path, signer: SigningKey | None) -> str:
     """The folder, forced to disk; the SHA-256 of its manifest."""
     announce("Writing the folder")
     pages = pages_of(contents, _for_the_card(budget), None if signer is None else signer.public.fingerprint)

@@ -18,19 +18,24 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
+from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.engine import Block, BlockResult, MemoryTable, Table
 from dpsr.engine.incidence import at_ratings
 from dpsr.engine.raw import RawTable
-from dpsr.errors import PrivacyError
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.pipeline.estimator import PrivateRecommender, announce
 from dpsr.pipeline.paper import PaperDPSR
+from dpsr.pipeline.people import check_unit, declared_items, learn_people
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.privacy.vault.journal import Journal
+from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.release import Contents, Release
+from dpsr.release.people import ItemRelease
 from dpsr.types import Mask, Model, NoisyRatings, Scale
+from dpsr.types.catalogue import Catalogue
+from dpsr.types.mask import Ids
 from dpsr.types.raw import RawRatings
 from dpsr.value.allocation import Allocation, Components, Forecast, allocate, forecast
 from dpsr.value.assembly import assemble
@@ -61,16 +66,39 @@ _CHANNEL_EVERY = 3
 
 
 class DPSR(PrivateRecommender):
-    """Differentially private sparse reconstruction: our best certified pipeline.
+    """Differentially private sparse reconstruction.
 
-    `epsilon` protects the value of every single rating; who rated what is public. No `delta` is taken: one rating moves
-    only two sums, so pure noise is the smaller one at any delta worth the name (docs/decisions). `random_state` is for
-    experiments and marks the result NOT PRIVATE. `DPSR.paper(...)` is the paper's own pipeline.
+    Args:
+        epsilon: The privacy budget: smaller is more private. Common choices are 0.5 to 3.
+        unit: What is protected. "value": the value of every single rating, while who rated what is public and the
+            release holds a row for every rating. "rating": that a rating exists, with its value. "user": every whole
+            person with all their ratings. At the last two the release holds the item side and nothing about anybody;
+            `personalise` then predicts for people from their own ratings.
+        delta: The chance that the promise may fail, for "rating" and "user", where it is needed: below one over the
+            number of people, for example 1e-6. At "value" none is taken: pure noise is the smaller one there.
+        items: For "rating" and "user": the public list of items, if there is one (ids, or a `Catalogue`). Without it
+            only items that many people rated are named.
+        random_state: A seed, for experiments: the result is marked NOT PRIVATE.
+
+    `DPSR.paper(...)` is the paper's own pipeline.
+
+    >>> model = DPSR(epsilon=1.0, unit="user", delta=1e-6).fit(ratings)                     # doctest: +SKIP
+    >>> model.personalise(ratings).recommend("ann", n=10)                                   # doctest: +SKIP
     """
 
-    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, random_state: int | None = None) -> None:
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        unit: str = "value",
+        delta: float | None = None,
+        items: Ids | Catalogue | None = None,
+        random_state: int | None = None,
+    ) -> None:
         self.epsilon = epsilon
+        self.unit = unit
         self.delta = delta
+        self.items = items
         self.random_state = random_state
 
     @staticmethod
@@ -90,6 +118,9 @@ class DPSR(PrivateRecommender):
     def fit_ratings(self, ratings: RawRatings, *, charge: ChargeReference | None = None) -> Self:
         """Spend the budget on ratings in memory; `charge` is the entry of a ledger that paid."""
         contents = self.fit_table(RawTable.of(ratings), charge=charge)
+        if isinstance(contents, ItemRelease):
+            self.release_ = contents
+            return self
         table = cast(MemoryTable, contents.table)
         noisy = None if contents.noisy is None else NoisyRatings(*(table[column] for column in contents.noisy))
         self.release_ = Release(
@@ -104,23 +135,36 @@ class DPSR(PrivateRecommender):
         *,
         charge: ChargeReference | None = None,
         recipe: Recipe | None = None,
-    ) -> Contents:
+    ) -> Contents | ItemRelease:
         """Spend the budget on a table, wherever it is kept; the private ratings become a column of it.
 
         With a `journal`, answers that were given before are taken from it and not asked again. `charge` is the entry of
         a ledger that paid. A `recipe` other than the default one is for ablations.
         """
-        if self.delta is not None:
-            raise PrivacyError(
-                "the value of a rating is protected with delta = 0, which promises more at no cost, so no delta is "
-                "taken. Leave it out."
-            )
+        self.check()
+        if self.unit != "value":
+            return self._fit_people(ratings, journal, charge)
         vault = Vault(ratings, self.epsilon, noise=self._noise(), journal=journal, charge=charge)
         with one_blas_thread():
             model = self._learn(vault, recipe or Recipe())
         noisy = (NOISY, WEIGHT) if self.allocation_.ratings else None
         settings = self._public_settings()
         return Contents(model, vault.table, vault.certificate(), "default", settings, RELEASED, noisy=noisy)
+
+    def check(self) -> None:
+        """Refuse settings that do not go together, before anything is spent."""
+        check_epsilon(self.epsilon)
+        check_unit(self.unit, self.delta, self.items is not None)
+
+    def _fit_people(self, ratings: RawTable, journal: Journal | None, charge: ChargeReference | None) -> ItemRelease:
+        kind = {"user": PeopleVault, "rating": RatingVault}[self.unit]
+        assert self.delta is not None
+        declared, noise = declared_items(self.items), self._noise()
+        vault = kind(ratings, self.epsilon, self.delta, noise=noise, declared=declared, journal=journal, charge=charge)
+        with one_blas_thread():
+            side, index = learn_people(vault)
+        settings = {"epsilon": self.epsilon, "unit": self.unit, "delta": self.delta}
+        return ItemRelease(side, index, vault.certificate(), "people", settings)
 
     def _learn(self, vault: Vault, recipe: Recipe) -> Model:
         announce("Reading the public mask")

@@ -151,20 +151,20 @@ def card(
 
     `signer` is the fingerprint of the key that signs the release, if one does.
     """
-    style, script = _source("card.css"), _source("card.js")
+    style, script = source("card.css"), source("card.js")
     chosen = sample_users(contents.table.census)
     seen = glance(contents, list(chosen))
     return (
-        _environment()
+        environment()
         .get_template("card.html.jinja")
         .render(
             style=Markup(style),
             script=Markup(script),
-            policy=_policy(style, script),
+            policy=page_policy(style, script),
             **_promise(contents),
             **_data(contents, seen),
             **_accuracy(contents, forecasts),
-            budget=budget and _budget(budget),
+            budget=budget and budget_facts(budget),
             signer=signer,
             costs=costs(contents.certificate, contents.method),
             samples=samples(contents, chosen, seen.rated),
@@ -262,7 +262,8 @@ def _accuracy(contents: Contents, forecasts: Sequence[Expectation]) -> dict[str,
     }
 
 
-def _budget(budget: Budget) -> dict[str, Any]:
+def budget_facts(budget: Budget) -> dict[str, Any]:
+    """What a ledger said, as the page shows it."""
     used = min(max(budget.spent / budget.budget, 0.0), 1.0) if budget.budget > 0 else 1.0
     return {
         "dataset": display_name(budget.dataset),
@@ -273,7 +274,8 @@ def _budget(budget: Budget) -> dict[str, Any]:
     }
 
 
-def _policy(style: str, script: str) -> str:
+def page_policy(style: str, script: str) -> str:
+    """What the page may load: its own style and script, and nothing from anywhere."""
     return (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -284,15 +286,16 @@ def _hash(source: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 
-def _source(name: str) -> str:
+def source(name: str) -> str:
     """A file of the package as it is, newline first: what lies between the tags is what the policy hashes."""
-    loader = _environment().loader
+    loader = environment().loader
     assert loader is not None
-    return "\n" + loader.get_source(_environment(), name)[0]
+    return "\n" + loader.get_source(environment(), name)[0]
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Templates that escape what strangers wrote."""
     return Environment(
         loader=PackageLoader("dpsr.report"),
         autoescape=True,

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dpsr.certify import Certificate
 from dpsr.certify.check import CERTIFICATE, Check, check_certificate
@@ -26,15 +27,21 @@ from dpsr.certify.signature import Signature, signatures_from_bytes
 from dpsr.errors import ReleaseError
 from dpsr.quoting import file_name, printable
 from dpsr.release.folder.budget import read_budget
+from dpsr.release.folder.item_tables import read_item_side
 from dpsr.release.folder.layout import BUDGET, CARD, KNOWN, LAYOUTS, MOST_BYTES, NOT_PRIVATE, Layout, memory_of_machine
 from dpsr.release.folder.value_tables import read_values
 from dpsr.release.folder.warning import warning_text
+from dpsr.release.people.item_release import ItemRelease
 from dpsr.release.release import Release
 
 _MOST_LISTED = 20
 
-READERS: Mapping[str, Callable[[Mapping[str, bytes], Certificate], tuple[list[Check], Release | None]]] = {
-    "value": read_values
+AnyRelease = Release | ItemRelease
+
+READERS: Mapping[str, Callable[[Mapping[str, bytes], Certificate], tuple[list[Check], AnyRelease | None]]] = {
+    "value": read_values,
+    "rating": read_item_side,
+    "user": read_item_side,
 }
 """What reads the tables of a folder, by the unit it protects."""
 
@@ -45,7 +52,7 @@ class Examination:
 
     checks: tuple[Check, ...]
     certificate: Certificate | None = None
-    release: Release | None = None
+    release: AnyRelease | None = None
     manifest: Manifest | None = None
     manifest_sha256: str | None = None
     certificate_sha256: str | None = None
@@ -93,13 +100,15 @@ def examine(folder: Path) -> Examination:
     )
 
 
-def load_release(path: str | Path) -> Release:
+def load_release(path: str | Path) -> Any:
     """Read a release folder back; it predicts and recommends exactly as the fitted model did.
+
+    A `Release` of ratings where values are protected, an `ItemRelease` where people or ratings are.
 
     Everything is checked first, as `dpsr verify` does: what does not hold is an error. Whether the release is private,
     its certificate says.
     """
-    return examined(Path(path)).release  # type: ignore[return-value]
+    return examined(Path(path)).release
 
 
 def examined(folder: Path) -> Examination:
@@ -160,7 +169,7 @@ def _intact(folder: Path, manifest: Manifest, checks: list[Check]) -> Iterator[t
 
 def _contents(
     files: Mapping[str, bytes], manifest: Manifest, checks: list[Check]
-) -> tuple[Certificate | None, Release | None]:
+) -> tuple[Certificate | None, AnyRelease | None]:
     """The certificate, and the tables if they can be read in its light."""
     if CERTIFICATE not in files:
         checks.append(Check(False, f"the tables were not opened, because {CERTIFICATE} cannot be trusted"))

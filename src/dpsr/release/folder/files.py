@@ -31,12 +31,14 @@ from dpsr.certify.signature import signatures_to_bytes
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import ReleaseError
 from dpsr.release.folder.atomic import atomic_folder, sync_tree
+from dpsr.release.folder.item_tables import write_item_side
 from dpsr.release.folder.layout import ITEMS, MODEL, NOT_PRIVATE, RATINGS, USERS
 from dpsr.release.folder.model_form import MODEL_FORMAT, check_model
 from dpsr.release.folder.parquet import writer
 from dpsr.release.folder.personal_form import NOISY_COLUMNS, personal_record
 from dpsr.release.folder.warning import warning_text
 from dpsr.release.keys import SigningKey
+from dpsr.release.people.item_release import ItemRelease
 from dpsr.release.release import Contents
 from dpsr.types import Census, Mask
 
@@ -45,7 +47,7 @@ _FIXED_BYTES, _BYTES_PER_RATING, _BYTES_PER_ROW = 3_000_000, 48, 1_500
 
 
 def write_release(
-    contents: Contents,
+    contents: Contents | ItemRelease,
     path: Path,
     *,
     overwrite: bool = False,
@@ -58,7 +60,10 @@ def write_release(
     """
     with atomic_folder(path, overwrite=overwrite) as draft:
         draft.mkdir()
-        _write_files(contents, draft)
+        if isinstance(contents, ItemRelease):
+            write_item_side(contents, draft)
+        else:
+            _write_files(contents, draft)
         for name, text in (pages or {}).items():
             (draft / name).write_text(text, "utf-8")
         seal(draft, signer)

@@ -16,7 +16,7 @@ from dpsr.certify.manifest import MANIFEST, SIGNATURES
 from dpsr.certify.signature import MOST_BYTES as MOST_SIGNATURE_BYTES
 
 MODEL, NOT_PRIVATE, CARD, BUDGET = "model.json", "NOT_PRIVATE.txt", "card.html", "budget.json"
-RATINGS, USERS, ITEMS = "ratings.parquet", "users.parquet", "items.parquet"
+RATINGS, USERS, ITEMS, CELLS = "ratings.parquet", "users.parquet", "items.parquet", "cells.parquet"
 
 MOST_BYTES = {
     MANIFEST: 1 << 16,
@@ -29,6 +29,7 @@ MOST_BYTES = {
     RATINGS: 1 << 33,
     USERS: 1 << 33,
     ITEMS: 1 << 33,
+    CELLS: 1 << 33,
 }
 """Of each file, at most. Eight gigabytes hold some half a billion ratings, more than are loaded into memory."""
 
@@ -47,7 +48,13 @@ class Layout:
 
 _PAGES = frozenset({CARD, BUDGET, NOT_PRIVATE})
 
-LAYOUTS = {"value": Layout(frozenset({CERTIFICATE, MODEL, RATINGS, USERS, ITEMS}), _PAGES)}
+_OF_PEOPLE = Layout(frozenset({CERTIFICATE, MODEL, CELLS, ITEMS}), _PAGES)
+
+LAYOUTS = {
+    "value": Layout(frozenset({CERTIFICATE, MODEL, RATINGS, USERS, ITEMS}), _PAGES),
+    "rating": _OF_PEOPLE,
+    "user": _OF_PEOPLE,
+}
 """By unit of protection. Everything but the manifest and the signatures, which lie outside it."""
 
 KNOWN = frozenset({MANIFEST, SIGNATURES}).union(*(layout.allowed for layout in LAYOUTS.values()))

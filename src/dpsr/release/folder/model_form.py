@@ -17,6 +17,7 @@ from dpsr.release.folder.layout import MODEL
 from dpsr.release.folder.parquet import LARGEST, MOST_WIDE
 from dpsr.release.folder.personal_form import FORM as PERSONAL
 from dpsr.types import Scale
+from dpsr.types.item_side import ACTIVITY_BINS
 from dpsr.types.scale import LARGEST as LARGEST_RATING
 
 MODEL_FORMAT = "dpsr-model-2"
@@ -49,6 +50,30 @@ def _closed(required: bool, properties: dict[str, Any], optional: dict[str, Any]
     return {"type": "object", "required": names, "additionalProperties": False, "properties": both}
 
 
+_SCALE = _closed(True, {"low": _RATING, "high": _RATING, "step": _RATING, "snap": {"type": "boolean"}})
+
+
+def _of_people(unit: str) -> dict[str, Any]:
+    """The item side where people or ratings are protected."""
+    most = {"type": "array", "minItems": 3, "maxItems": MOST_WIDE}
+    return _closed(
+        True,
+        {
+            "format": {"const": MODEL_FORMAT},
+            "unit": {"const": unit},
+            "method": {"const": "people"},
+            "settings": _closed(False, {name: _SETTINGS[name] for name in ("epsilon", "delta", "unit")}),
+            "scale": _SCALE,
+            "named": {"type": "integer", "minimum": 0, "maximum": (1 << 31) - 1},
+            "residual": {"type": "number", "minimum": 1e-9, "maximum": 1e9},
+            "spread": {"type": "number", "minimum": 1e-9, "maximum": 1e9},
+            "levels": {"type": "array", "minItems": ACTIVITY_BINS, "maxItems": ACTIVITY_BINS, "items": _NUMBER},
+            "mean": {**most, "items": _NUMBER},
+            "covariance": {**most, "items": _VECTOR},
+        },
+    )
+
+
 _FORMS = {
     "value": _closed(
         True,
@@ -57,7 +82,7 @@ _FORMS = {
             "unit": {"const": "value"},
             "method": {"enum": list(METHODS)},
             "settings": _closed(False, _SETTINGS),
-            "scale": _closed(True, {"low": _RATING, "high": _RATING, "step": _RATING, "snap": {"type": "boolean"}}),
+            "scale": _SCALE,
             "rank": {"type": "integer", "minimum": 1, "maximum": MOST_WIDE},
             "overall": _NUMBER,
             "residual_variance": {"type": "number", "minimum": 0, "maximum": LARGEST},
@@ -65,7 +90,8 @@ _FORMS = {
             "user_covariance": {"type": "array", "minItems": 1, "maxItems": MOST_WIDE, "items": _VECTOR},
         },
         {"personal": PERSONAL},
-    )
+    ),
+    **{unit: _of_people(unit) for unit in ("rating", "user")},
 }
 """By unit of protection."""
 
@@ -102,12 +128,17 @@ def scale_of(record: dict[str, Any]) -> Scale:
 def prior_of(record: dict[str, Any]) -> tuple[Floats, Floats]:
     """Mean and covariance of the factors of somebody new: as wide as the factors are, and a covariance."""
     rank, mean = record["rank"], np.array(record["user_mean"], dtype=np.float64)
-    if len(mean) != rank or {len(row) for row in record["user_covariance"]} | {len(record["user_covariance"])} != {
-        rank
-    }:
+    if len(mean) != rank:
         raise MalformedError(f"{MODEL}: what is expected of somebody new is not of rank {rank}")
-    covariance = np.array(record["user_covariance"], dtype=np.float64)
+    return mean, covariance_of(record["user_covariance"], rank, "somebody new")
+
+
+def covariance_of(rows: list[list[float]], rank: int, whose: str) -> Floats:
+    """A square matrix of this rank that is a covariance."""
+    if {len(row) for row in rows} | {len(rows)} != {rank}:
+        raise MalformedError(f"{MODEL}: what is expected of {whose} is not of rank {rank}")
+    covariance = np.array(rows, dtype=np.float64)
     slack = _ASYMMETRY * float(np.abs(covariance).max())
     if np.abs(covariance - covariance.T).max() > slack or np.linalg.eigvalsh(covariance).min() < -rank * slack:
-        raise MalformedError(f"{MODEL}: the covariance of somebody new is none")
-    return mean, covariance
+        raise MalformedError(f"{MODEL}: the covariance of {whose} is none")
+    return covariance

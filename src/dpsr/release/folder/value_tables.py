@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpsr.arrays import Ints
 from dpsr.certify import Certificate
@@ -27,6 +26,7 @@ from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS, USERS
 from dpsr.release.folder.model_form import prior_of, read_model, scale_of
 from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table
 from dpsr.release.folder.personal_form import NOISY_COLUMNS, noisy_of, personal_of
+from dpsr.release.folder.vocabulary import vocabulary
 from dpsr.release.release import Release
 from dpsr.types import Affinity, Mask, Model, Scale
 from dpsr.types.mask import codes_of
@@ -130,7 +130,7 @@ def _side(data: bytes, who: str, rows: int, rank: int) -> Mapping[str, Any]:
         *([Column("covariance", "singles", optional=True)] if who == "item" else []),
     )
     table = dict(_table(data, name, columns, rows))
-    table[who] = _vocabulary(table[who], name, who)
+    table[who] = vocabulary(table[who], name, who)
     return table
 
 
@@ -139,18 +139,6 @@ def _table(data: bytes, name: str, columns: tuple[Column, ...], rows: int) -> Ma
         return read_table(data, columns, rows)
     except MalformedError as error:
         raise MalformedError(f"{name}: {error}") from None
-
-
-def _vocabulary(ids: pa.Array, name: str, who: str) -> pa.Array:
-    """Ids of one side, ascending and none twice, so that each is written out once."""
-    if pa.types.is_dictionary(ids.type):
-        codes, texts = ids.indices, ids.dictionary
-        if ids.null_count or texts.null_count or pc.count_distinct(codes).as_py() < len(ids):
-            raise MalformedError(f"{name}: every {who} has an id, and no two the same")
-        ids = texts.take(codes)
-    if ids.null_count or not pc.all(pc.less(ids[:-1], ids[1:])).as_py():
-        raise MalformedError(f"{name}: every {who} has an id, and they ascend")
-    return ids
 
 
 def _mask(users: Mapping[str, Any], items: Mapping[str, Any], ratings: Mapping[str, Any]) -> Mask:

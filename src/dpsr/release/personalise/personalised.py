@@ -25,7 +25,7 @@ from dpsr.release.lists.ranking import Recommendations, best_items, ordered_dots
 from dpsr.release.personalise.matching import OwnRatings, matched
 from dpsr.release.personalise.statement import file_metadata, statement
 from dpsr.release.personalise.value_level import ValueLevel
-from dpsr.types import OpensOwnRows, PersonalModel
+from dpsr.types import OpensOwnRows, PersonalModel, Scale
 from dpsr.types.mask import Ids
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Personalised:
     """
 
     def __init__(self, release: Release, ratings: OpensOwnRows, *, block: int = BLOCK) -> None:
-        _check_scale(release, ratings)
+        check_scale(release.scale, ratings.scale)
         if block < 1:
             raise ParameterError(f"a block has at least one person, found {block}. Leave it out for the usual {BLOCK}.")
         self.release, self.block = release, block
@@ -104,7 +104,7 @@ class Personalised:
     def save(self, path: str | Path, n: int = 10, *, overwrite: bool = False, progress: Progress | None = None) -> Path:
         """Write everybody's list (user, rank, item, score) as Parquet that says for whom it is. Whole or not at all."""
         where = Path(path)
-        _check_parquet(where)
+        check_parquet(where)
         with atomic_table(where, self._schema, overwrite=overwrite) as rows:
             for done, lists in self._lists(n):
                 rows.write_table(lists)
@@ -155,8 +155,8 @@ def _predicted(model: PersonalModel, users: Ints, items: Ints) -> Floats:
     return model.scale.clip(np.where(items >= 0, raw, model.user_means[users]))
 
 
-def _check_scale(release: Release, ratings: OpensOwnRows) -> None:
-    ours, theirs = release.scale, ratings.scale
+def check_scale(ours: Scale, theirs: Scale) -> None:
+    """Refuse ratings of another scale."""
     if (ours.low, ours.high, ours.step) != (theirs.low, theirs.high, theirs.step):
         raise ScaleError(
             f"people's own ratings must be on the scale of the release, {ours}, found ratings on {theirs}. Read them "
@@ -164,7 +164,8 @@ def _check_scale(release: Release, ratings: OpensOwnRows) -> None:
         )
 
 
-def _check_parquet(path: Path) -> None:
+def check_parquet(path: Path) -> None:
+    """Refuse a format that cannot say for whom the lists are."""
     if path.suffix.lower() != ".parquet":
         raise ReleaseError(
             f"{path.name}: personal lists are written as .parquet, whose metadata say that each list is for its own "

@@ -1,5 +1,6 @@
 """Questions to people: contributions that are bounded where they are added, and the counter that prices them."""
 
+from dpsr.privacy.vault.people.rating_vault import RatingVault
 from dpsr.privacy.vault.people.vault import Answer, PeopleVault
 
-__all__ = ["Answer", "PeopleVault"]
+__all__ = ["Answer", "PeopleVault", "RatingVault"]

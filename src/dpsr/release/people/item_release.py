@@ -1,0 +1,121 @@
+"""An item side with its certificate: nothing about anybody, and enough to predict from one's own ratings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dpsr.arrays import Floats
+from dpsr.certify import Certificate
+from dpsr.errors import ParameterError
+from dpsr.release.lists.ranking import Recommendations, best_items
+from dpsr.release.people.model import OwnRows as Rows
+from dpsr.release.people.model import model_of, own_rows
+from dpsr.release.people.personalised import PersonalisedPeople
+from dpsr.types import Scale
+from dpsr.types.item_side import ItemIndex, ItemSide
+from dpsr.types.mask import Ids
+from dpsr.types.personal import OpensOwnRows
+
+NO_PEOPLE = (
+    "a release that protects the {unit} knows nobody, so it has no list for a user. Pass people's own ratings: "
+    "personalise(ratings).recommend(user), or fold_in(items, values) for one person."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemRelease:
+    """What may be shown to everybody where `certificate.unit` is "rating" or "user".
+
+    `side` is what is known about cells of items, `index` says which cell an item has and which items may be named.
+    """
+
+    side: ItemSide
+    index: ItemIndex
+    certificate: Certificate
+    method: str = "people"
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def scale(self) -> Scale:
+        return self.side.scale
+
+    @property
+    def contents(self) -> ItemRelease:
+        """What its folder holds."""
+        return self
+
+    def predict(self, users: Ids, items: Ids) -> Floats:
+        """What a stranger is expected to give these items: the release knows nobody, so `users` only set the shape."""
+        _, j = np.broadcast_arrays(np.atleast_1d(np.asarray(users)), np.atleast_1d(np.asarray(items)))
+        cells = self.index.cells_of(_ids(j.ravel()))
+        return self.side.predict(self.side.stranger, np.zeros(len(cells), dtype=np.int64), cells).reshape(j.shape)
+
+    def recommend(self, user: Any, n: int = 10, **_: Any) -> Recommendations:
+        """Refused: there are no users in this release."""
+        raise ParameterError(NO_PEOPLE.format(unit=_words(self.certificate.unit)))
+
+    def popular(self, n: int = 10) -> Recommendations:
+        """The `n` named items that a stranger is most likely to meet and like."""
+        return self.fold_in([], [], n)
+
+    def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
+        """Recommendations for one person from their own ratings; nothing is stored."""
+        rows = self._rows(items, values)
+        model = model_of(self.side, self.index, pa.array(["you"]), rows)
+        known = self._named(items)
+        scores = model.scores(0)
+        return best_items(model, scores, model.item_factors @ model.user_factors[0], known[known >= 0], n)
+
+    def predict_own(self, items: Ids, values: npt.ArrayLike, wanted: Ids) -> Floats:
+        """One person's ratings of the items `wanted`, from their own ratings of `items`."""
+        rows = self._rows(items, values)
+        own = self.side.own_side(rows.indptr, rows.cells, rows.y)
+        cells = self.index.cells_of(_ids(wanted))
+        return self.side.predict(own, np.zeros(len(cells), dtype=np.int64), cells)
+
+    def personalise(self, ratings: OpensOwnRows) -> PersonalisedPeople:
+        """Predictions and lists for each person from their own raw ratings and the release: for that person alone."""
+        return PersonalisedPeople(self, ratings)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the release folder, whole or not at all."""
+        from dpsr.release.folder.files import write_release
+
+        return write_release(self, Path(path), overwrite=overwrite)
+
+    def _rows(self, items: Ids, values: npt.ArrayLike) -> Rows:
+        ratings = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        cells = self.index.cells_of(_ids(items))
+        if len(cells) != len(ratings):
+            raise ParameterError(f"there is one rating per item, found {len(cells)} items, {len(ratings)} ratings.")
+        _, on_scale = self.scale.locate(ratings)
+        if not on_scale.all():
+            raise ParameterError(f"every rating lies on this release's scale, {self.scale}; not all of these do.")
+        return own_rows(np.array([0, len(cells)]), cells, self.scale, ratings)
+
+    def _named(self, items: Ids) -> npt.NDArray[np.int64]:
+        from dpsr.types.mask import codes_of
+
+        return codes_of(_ids(items), self.index.named)
+
+    def __repr__(self) -> str:
+        named = f"{len(self.index.named):,} items by name" if self.index.declared is None else "a declared catalogue"
+        return f"ItemRelease({self.side.n_cells:,} cells, {named}, {self.certificate})"
+
+
+def _words(unit: str) -> str:
+    return {"user": "whole person", "rating": "existence of a rating"}[unit]
+
+
+def _ids(ids: Ids) -> pa.Array:
+    """Ids as an Arrow array; nothing at all is an array of text."""
+    if isinstance(ids, pa.Array):
+        return ids
+    listed = list(ids) if not isinstance(ids, np.ndarray) else ids.tolist()
+    return pa.array(listed) if listed else pa.array([], type=pa.string())

@@ -1,0 +1,66 @@
+"""A model of some people from their own ratings and an item side, as `release.lists` ranks any model.
+
+    rating(u, j) = midpoint + half-width x spread x (level_u + w_u0 + effect_j + w_u . F_j)
+
+is a product of a person's vector and an item's. How likely somebody is to meet an item is its popularity.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.arrays import AnyInts, Floats, Ints
+from dpsr.linalg import rows as people_rows
+from dpsr.types import Affinity, Mask, PersonalModel, Scale
+from dpsr.types.item_side import ItemIndex, ItemSide
+
+
+class OwnRows(NamedTuple):
+    """Rows of people, one for each person and cell, cells ascending; `y` in half-widths around the midpoint."""
+
+    indptr: Ints
+    cells: Ints
+    y: Floats
+
+
+def own_rows(indptr: Ints, cells: Ints, scale: Scale, values: Floats) -> OwnRows:
+    """Each person's rows by cell; ratings of items that share a cell become their mean, those without a cell go."""
+    y = (values - scale.midpoint) / (scale.width / 2)
+    return OwnRows(*people_rows.one_row_per_cell(indptr.astype(np.int64), cells, y))
+
+
+def model_of(
+    side: ItemSide,
+    index: ItemIndex,
+    user_ids: pa.Array,
+    rows: OwnRows,
+    rated: tuple[Ints, AnyInts] | None = None,
+) -> PersonalModel:
+    """The people `user_ids` and the items that may be named; `rated` (pointers, codes of named items) is left out."""
+    own, half = side.own_side(rows.indptr, rows.cells, rows.y), side.scale.width / 2
+    gain, m, n = half * side.spread, len(user_ids), len(index.named)
+    W, cells = own.coefficients, index.named_cells
+    level = side.scale.midpoint + gain * (own.level + W[:, 0])
+    users = np.column_stack([level, np.full(m, gain), gain * W[:, 1:]])
+    items = np.column_stack([np.ones(n), side.effects[cells], side.features[cells]])
+    indptr, seen = (np.zeros(m + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)) if rated is None else rated
+    popularity = np.exp(side.log_popularity[cells] - side.log_popularity.max())
+    stranger = side.stranger
+    overall = float(side.scale.midpoint + gain * (stranger.level[0] + side.mean[0]))
+    k = users.shape[1]
+    return PersonalModel(
+        mask=Mask(user_ids, index.named, np.asarray(indptr, dtype=np.int64), seen.astype(np.int32)),
+        scale=side.scale,
+        user_factors=users,
+        item_factors=items,
+        user_means=side.scale.clip(level),
+        item_means=side.scale.clip(overall + gain * side.effects[cells]),
+        overall=overall,
+        residual_variance=gain**2 * side.residual,
+        user_mean=np.zeros(k),
+        user_covariance=np.zeros((k, k)),
+        affinity=Affinity(np.ones((m, 1)), popularity[:, None]),
+    )

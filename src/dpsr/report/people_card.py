@@ -1,0 +1,158 @@
+"""The card of a release that protects people or ratings: the same page, about an item side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, isinf
+
+from markupsafe import Markup
+
+from dpsr.certify import Certificate, odds
+from dpsr.certify.people import NormalPart
+from dpsr.release.folder.budget import Budget
+from dpsr.release.people import ItemRelease
+from dpsr.report.card import Limit, budget_facts, environment, page_policy, source
+from dpsr.report.facts import Name, display_name
+
+_ASKED = {
+    "levels": "how many people there are, their mean level and spread",
+    "activity": "how many people have how many ratings, and their levels",
+    "scores": "every cell's weighted count of ratings, and how far they lie from what was expected",
+    "coefficients": "how differently people use effects, popularity and factors",
+    "second moments": "which of the most popular cells are rated alike: directions of taste",
+    "names": "which items may be named: those whose noisy weight passes a threshold",
+}
+
+_PROTECTED = {
+    "user": ("People are protected", "one person", "with all their ratings: that they are there at all"),
+    "rating": ("Ratings are protected", "one rating", "that it exists, its value and its time"),
+}
+
+_UNIT_NAMES = {"value": "the value of one rating", "rating": "that one rating exists", "user": "a whole person"}
+
+LIMITS = (
+    Limit(
+        "high",
+        "Releases add up",
+        "Every further release of the same people adds its epsilon and delta. Keep a ledger, and release once.",
+    ),
+    Limit(
+        "high",
+        "Personal lists are personal",
+        "What `personalise` makes is computed from a person's own raw ratings and goes to that person alone.",
+    ),
+    Limit(
+        "medium",
+        "Taste can be inferred",
+        "What a crowd does can be concluded about its members; epsilon bounds what their own data add to that.",
+    ),
+    Limit(
+        "medium",
+        "Rare items stay unnamed",
+        "Without a declared catalogue only items that many people rated have names; about the others their cells tell.",
+    ),
+    Limit(
+        "low",
+        "Cells are shared",
+        "Without a declared catalogue two items may share a cell, and what is known about one is said of both.",
+    ),
+    Limit(
+        "low",
+        "Timing is not protected",
+        "How long the release took was not hidden from somebody who watched the machine.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One row of what was asked: `share` of the whole price (of mu squared) and where its piece of the bar begins."""
+
+    name: str
+    words: str
+    noise: str
+    share: float
+    start: float
+
+
+def questions(certificate: Certificate) -> list[Question]:
+    """The parts of the price, in the order asked."""
+    parts = [part for part in certificate.parts if isinstance(part, NormalPart)]
+    squares = [float(part.squared_mu(certificate.unit) or 0) for part in parts]
+    total, start, rows = sum(squares) or 1.0, 0.0, []
+    for part, square in zip(parts, squares, strict=True):
+        rows.append(Question(part.name.capitalize(), _ASKED[part.name], part.noise, square / total, start))
+        start += square / total
+    return rows
+
+
+@dataclass(frozen=True)
+class KnownItem:
+    """An item that may be named: what a stranger is expected to give it."""
+
+    item: Name
+    predicted: str
+    share: float
+
+
+def people_card(release: ItemRelease, *, budget: Budget | None = None, signer: str | None = None) -> str:
+    """The page. `budget` is what a ledger said, if one was used; `signer` the fingerprint of the key that signs."""
+    certificate, style, script = release.certificate, source("card.css"), source("card.js")
+    epsilon = certificate.epsilon
+    bounds = {p: (odds.belief_at_least(p, epsilon), odds.belief_at_most(p, epsilon)) for p in odds.PRIORS}
+    headline, thing, scope = _PROTECTED[certificate.unit]
+    return (
+        environment()
+        .get_template("people.html.jinja")
+        .render(
+            style=Markup(style),
+            script=Markup(script),
+            policy=page_policy(style, script),
+            certificate=certificate,
+            private=certificate.private,
+            headline=headline,
+            thing=thing,
+            scope=scope,
+            bounded=not isinf(epsilon),
+            epsilon=odds.epsilon_text(epsilon),
+            delta=f"{certificate.delta:.2g}",
+            asked=odds.epsilon_text(float(certificate.nominal or 0)),
+            exact_epsilon=repr(epsilon),
+            factor=odds.factor_text(epsilon),
+            half=[odds.percent_down(bounds[0.5][0]), odds.percent_up(bounds[0.5][1])],
+            half_bounds=bounds[0.5],
+            right=ceil(100 * bounds[0.5][1]),
+            guesses=[(f"{100 * p:.0f} %", odds.percent_down(a), odds.percent_up(b)) for p, (a, b) in bounds.items()],
+            units=_units(certificate),
+            questions=questions(certificate),
+            release=release,
+            named=f"{len(release.index.named):,}",
+            cells=f"{release.side.n_cells:,}",
+            factors=release.side.n_factors,
+            popular=_popular(release),
+            budget=budget and budget_facts(budget),
+            signer=signer,
+            limits=LIMITS,
+        )
+    )
+
+
+def _units(certificate: Certificate) -> list[tuple[str, str, bool]]:
+    """The price for each unit, in words; whether it is the release's own."""
+    rows = []
+    for unit, price in certificate.protection.items():
+        cost = "not protected" if price is None else f"ε = {odds.epsilon_text(price.epsilon)}, δ = {price.delta:.2g}"
+        rows.append((_UNIT_NAMES[unit], cost, unit == certificate.unit))
+    return rows
+
+
+def _popular(release: ItemRelease, n: int = 10) -> list[KnownItem]:
+    """What a stranger would be recommended; nothing where no item may be named."""
+    if len(release.index.named) == 0:
+        return []
+    items, scores = release.popular(n)
+    low, width = release.scale.low, release.scale.width
+    return [
+        KnownItem(display_name(item), f"{score:.2f}", float((score - low) / width))
+        for item, score in zip(items, scores, strict=True)
+    ]
