@@ -18,6 +18,7 @@ _ASKED = {
     "levels": "how many people there are, their mean level and spread",
     "activity": "how many people have how many ratings, and their levels",
     "scores": "every cell's weighted count of ratings, and how far they lie from what was expected",
+    "scores of people": "the same person by person, with products of residuals and tastes",
     "coefficients": "how differently people use effects, popularity and factors",
     "second moments": "which of the most popular cells are rated alike: directions of taste",
     "names": "which items may be named: those whose noisy weight passes a threshold",
