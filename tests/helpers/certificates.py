@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from dpsr.certify import Certificate
-from dpsr.certify.parts import Price
+from dpsr.certify.parts import Price, PricedPart
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from dpsr.certify.amounts import MAX_DELTA, MAX_EPSILON
 from dpsr.certify.certificate import FORMAT, PROMISES, Certificate
-from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS
+from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS, PUBLIC_FORMS
 from dpsr.certify.parts import ChannelPart, HistogramPart, Part, SumsPart
 from dpsr.certify.people import NormalPart
 from dpsr.certify.schema import MalformedError, check_format, first_violation, strict_json
@@ -66,7 +66,11 @@ def _record(text: bytes) -> dict[str, Any]:
         check_format(record, FORMAT, CERTIFICATE)
     except MalformedError as error:
         raise ReleaseError(f"{CERTIFICATE} cannot be read: {error}. {_ADVICE}") from error
-    wrong = first_violation(record, _WITHOUT_PARTS, "the certificate") or _wrong_part(record["parts"])
+    wrong = (
+        first_violation(record, _WITHOUT_PARTS, "the certificate")
+        or first_violation(record["public"], PUBLIC_FORMS[record["unit"]], "public")
+        or _wrong_part(record["parts"])
+    )
     if wrong:
         raise ReleaseError(f"{CERTIFICATE} has not the form of a certificate: {wrong}. {_ADVICE}")
     return record
@@ -139,12 +143,12 @@ def _levels(part: Part) -> int | None:
 def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
     """One sum for every item and every user, or one for all ratings; one output for every symbol of the only table."""
     if isinstance(part, SumsPart):
-        wanted = (("items", public["n_items"]), ("users", public["n_users"]))
+        wanted = (("items", public.get("n_items")), ("users", public.get("n_users")))
         return part.families == (wanted if part.name == "window sums" else (("all ratings", 1),))
     if isinstance(part, ChannelPart) and part.outputs:
         return [len(part.outputs)] == [len(table[0]) for table in part.tables]
     if isinstance(part, NormalPart) and part.name in _PER_CELL:
-        return part.numbers % public["cells"] == 0
+        return "cells" in public and part.numbers % public["cells"] == 0
     return True
 
 

@@ -130,11 +130,11 @@ _OF_PEOPLE = _closed(
     facts={"const": PUBLIC_FACTS["user"]},
     scale=_TEXT,
     levels=_COUNT,
-    cells=_COUNT,
+    cells={**_COUNT, "minimum": 1},
     declared_items={"anyOf": [{"type": "null"}, _COUNT]},
 )
 
-_PUBLIC = {
+PUBLIC_FORMS = {
     "value": _closed(
         facts={"const": PUBLIC_FACTS["value"]},
         scale=_TEXT,
@@ -146,8 +146,10 @@ _PUBLIC = {
         max_ratings_per_user=_COUNT,
         has_timestamps={"type": "boolean"},
     ),
-    "people": _OF_PEOPLE,
+    "rating": _OF_PEOPLE,
+    "user": _OF_PEOPLE,
 }
+"""The public facts of each unit."""
 
 CERTIFICATE_FORM: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -172,7 +174,7 @@ CERTIFICATE_FORM: dict[str, Any] = {
         ),
         composition={"enum": sorted(set(COMPOSITIONS.values()))},
         randomness={"enum": ["system", "seeded", "declared"]},
-        public={"anyOf": list(_PUBLIC.values())},
+        public={"anyOf": [PUBLIC_FORMS["value"], PUBLIC_FORMS["user"]]},
         parts={"type": "array", "minItems": 1, "maxItems": 20, "items": {"anyOf": list(PART_FORMS.values())}},
         software=_TEXT,
     ),

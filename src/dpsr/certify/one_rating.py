@@ -21,11 +21,12 @@ from 0 to T.
     m = sum clip(e, -c, c) / (n + s)       the person's own level, n ratings, shrunk by s
     z = e - m,   x = z / sqrt(z^2 + a^2),   psi(z) = g (x, (1 - x^2)^(3/2)),
 
-and psi, rounded towards zero, is added to the rating's cell. |psi| <= g, because x^2 + (1 - x^2)^3 <= 1, and
-|d psi / dz| <= g l / a with l = max_t sqrt((1 + t^2)^-3 + 9 t^2 (1 + t^2)^-5) < 1.1531. One rating more, for somebody
-who had n, adds a psi; m moves by at most 2 c / (n + 1 + s), for |clip(e)| and |m| are at most c; so each of the n
-others moves by at most d = g K / (n + 1 + s) + sqrt 2, K = 2 c l / a, rounding included, one of them perhaps in the new
-one's cell:
+and psi is added to the rating's cell, rounded towards zero; where several ratings of a person share a cell, their mean
+is. |psi| <= g, because x^2 + (1 - x^2)^3 <= 1, and |d psi / dz| <= g l / a with l = max_t sqrt((1 + t^2)^-3 + 9 t^2
+(1 + t^2)^-5) < 1.1531. One rating more, for somebody who had n, adds a psi; m moves by at most 2 c / (n + 1 + s), for
+|clip(e)| and |m| are at most c; so each of the n others, and every mean of some, moves by at most d = g K / (n + 1 + s)
++ sqrt 2, K = 2 c l / a, rounding included. In a cell where k >= 1 of them are, the new one moves the mean besides by
+|psi - mean| / (k + 1) <= 2 g / (k + 1) <= g; at most n - 1 other cells are left then:
 
     (g + d)^2 + (n - 1) d^2 = g^2 + 2 g d + n d^2.
 
@@ -75,8 +76,8 @@ def scores(settings: Settings) -> int:
     >>> scores({"bound": 1 << 20, "clip": 1.5, "shrink": 40.0, "width": 0.8}) / 2**40 < 1.24
     True
     """
-    g, shrink = _whole(settings, "bound"), Fraction(settings["shrink"])
-    clip, width = Fraction(settings["clip"]), Fraction(settings["width"])
+    g, shrink = _whole(settings, "bound"), _setting(settings, "shrink")
+    clip, width = _setting(settings, "clip"), _setting(settings, "width")
     if shrink == 0:
         return g * g
     if shrink < 0 or clip <= 0 or width <= 0:
@@ -129,8 +130,14 @@ SQUARED_BOUNDS: dict[str, Callable[[Settings], int]] = {
 }
 
 
+def _setting(settings: Settings, name: str) -> Fraction:
+    if name not in settings:
+        raise PrivacyError(f"{name} is missing among the settings")
+    return Fraction(settings[name])
+
+
 def _whole(settings: Settings, name: str) -> int:
-    value = Fraction(settings[name])
+    value = _setting(settings, name)
     if value <= 0 or value.denominator != 1:
         raise PrivacyError(f"{name} is a whole number above 0")
     return int(value)

@@ -115,7 +115,11 @@ class RatingVault(PeopleVault):
 def _add_rating_scores(
     indptr: Ints, cells: Ints, e: Floats, clip: float, shrink: float, width: float, out: Ints
 ) -> None:
-    """psi of every rating, on the grid; each has length at most GRID, because both its numbers are rounded to zero."""
+    """psi of every rating, on the grid; the mean of a person's where several share a cell.
+
+    Both numbers are rounded towards zero, so a person's vector in a cell has length at most GRID. Means, because one
+    rating more moves all others of its person a little: in one cell those moves would add up without end.
+    """
     for u in range(len(indptr) - 1):
         first, last = indptr[u], indptr[u + 1]
         m = 0.0
@@ -123,15 +127,24 @@ def _add_rating_scores(
             n = 0
             for t in range(first, last):
                 if cells[t] >= 0:
-                    m += min(max(e[t], -clip), clip)
+                    cut = min(max(e[t], -clip), clip)
+                    m += cut if -clip <= cut <= clip else 0.0  # not-a-number must not reach the others
                     n += 1
             m /= n + shrink
-        for t in range(first, last):
-            if cells[t] >= 0:
-                z = e[t] - m
+        order = first + np.argsort(cells[first:last], kind="mergesort")
+        i = 0
+        while i < len(order):
+            cell, many, score, slope = cells[order[i]], 0, 0.0, 0.0
+            while i < len(order) and cells[order[i]] == cell:
+                z = e[order[i]] - m
                 x = z / np.sqrt(z * z + width * width)
-                out[cells[t], 0] += _steps(GRID * SAFE * x, GRID)
-                out[cells[t], 1] += _steps(GRID * SAFE * (1 - x * x) ** 1.5, GRID)
+                score += x
+                slope += (1 - x * x) ** 1.5
+                many += 1
+                i += 1
+            if cell >= 0:
+                out[cell, 0] += _steps(GRID * SAFE * score / many, GRID)
+                out[cell, 1] += _steps(GRID * SAFE * slope / many, GRID)
 
 
 @kernel
@@ -154,7 +167,8 @@ def _add_rating_moments(
         m, many = 0.0, 0
         for t in range(first, last):
             if cells[t] >= 0:
-                m += min(max(e[t], -clip), clip)
+                cut = min(max(e[t], -clip), clip)
+                m += cut if -clip <= cut <= clip else 0.0
                 many += 1
                 if place[cells[t]] >= 0:
                     times[place[cells[t]]] += 1

@@ -1,0 +1,327 @@
+"""Questions to people: what they cost at every unit, and certificates that say less than that are refused."""
+
+import json
+from fractions import Fraction
+from itertools import product
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from dpsr.certify import Certificate
+from dpsr.certify.certificate import PUBLIC_FACTS
+from dpsr.certify.check import check_certificate
+from dpsr.certify.normal import SAMPLER_SLACK
+from dpsr.certify.people import (
+    MOMENTS,
+    MOST_NAMED,
+    NAMES,
+    QUESTIONS,
+    NormalPart,
+    PersonPart,
+    RatingPart,
+    naming_tail,
+    root_up,
+)
+from dpsr.errors import PrivacyError
+
+B = 1 << 20
+SCORES = {"bound": float(B), "clip": 1.5, "shrink": 40.0, "width": 0.8}
+
+
+def person(name="scores", deviations=3.0, **facts):
+    """A question whose noise has so many times the deviation of one person's bound."""
+    variance = round(deviations**2 * B * B)
+    threshold = {"threshold": 8 * int(deviations * B)} if name == NAMES else {}
+    return PersonPart(name, variance, 0 if name == NAMES else 64, B * B, **{**threshold, **facts})
+
+
+def rating(name="scores", deviations=3.0, **facts):
+    threshold = {"threshold": 8 * int(deviations * B)} if name == NAMES else {}
+    how = SCORES if name == "scores" else {"bound": float(B)}
+    numbers = 0 if name == NAMES else 64
+    return RatingPart(name, round(deviations**2 * B * B), numbers, **{"settings": how, **threshold, **facts})
+
+
+def certificate(*parts, unit="user", nominal=5.0, delta=1e-5, **facts):
+    public = {"facts": PUBLIC_FACTS[unit], "scale": "1:5:1", "levels": 5, "cells": 32, "declared_items": None}
+    fixed = {"public": public, "randomness": "system", "private": True, "id": "0" * 32}
+    return Certificate(nominal=nominal, parts=parts, unit=unit, nominal_delta=delta, **{**fixed, **facts})
+
+
+def examined(record):
+    """What does not hold of a certificate's record."""
+    checks, _ = check_certificate(json.dumps(record, separators=(",", ":")).encode())
+    return [check.words for check in checks if not check.holds]
+
+
+# --- the price of a part ---
+
+
+@pytest.mark.parametrize(("name", "value", "one"), [(NAMES, 0, 2), (MOMENTS, 2, 2), ("scores", 4, 4), ("levels", 4, 4)])
+def test_a_person_replaced_by_another_moves_sums_by_so_many_squared_bounds(name, value, one):
+    part = person(name, 3.0)
+    assert [part.squared_mu(unit) for unit in ("value", "rating", "user")] == [
+        Fraction(times, 9) for times in (value, one, 1)
+    ]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.integers(-100, 100), min_size=2, max_size=6), st.lists(st.integers(-100, 100), min_size=2, max_size=6)
+)
+def test_replaced_vectors_and_moments_stay_within_the_stated_squares(x, y):
+    """Random people: 4 squared bounds for any vectors, 2 for weights that are not negative and for second moments."""
+    n = min(len(x), len(y))
+    x, y = np.array(x[:n], dtype=object), np.array(y[:n], dtype=object)
+    bound = max((x**2).sum(), (y**2).sum())
+    assert ((x - y) ** 2).sum() <= 4 * bound
+    assert ((abs(x) - abs(y)) ** 2).sum() <= 2 * bound
+    above = np.triu(np.outer(x, x) - np.outer(y, y), 1)
+    assert 2 * (above**2).sum() <= 2 * bound**2
+
+
+def test_the_stated_squares_are_attained_by_opposite_by_disjoint_and_by_crossed_people():
+    x, y = np.array([7, 0]), np.array([-7, 0])
+    assert ((x - y) ** 2).sum() == 4 * 49
+    assert ((np.array([7, 0]) - np.array([0, 7])) ** 2).sum() == 2 * 49
+    x, y = np.array([5, 5, 0, 0]), np.array([0, 0, 5, 5])
+    above = np.triu(np.outer(x, x) - np.outer(y, y), 1)
+    assert (above**2).sum() == 2 * 25**2  # 4 cells: half of the bound; with T cells it tends to all of it
+    T = 200
+    x, y = np.repeat([1, 0], T), np.repeat([0, 1], T)
+    above = np.triu(np.outer(x, x) - np.outer(y, y), 1)
+    assert (above**2).sum() > 0.99 * T**2
+
+
+@pytest.mark.parametrize("name", [*QUESTIONS])
+def test_questions_to_ratings_protect_no_person_and_a_changed_rating_is_two(name):
+    part = rating(name)
+    assert part.squared_mu("user") is None
+    one, value = part.squared_mu("rating"), part.squared_mu("value")
+    assert value == (0 if name == NAMES else 4 * one)
+    assert part.stated["mu"] == root_up(one)
+
+
+@given(st.fractions(Fraction(1, 10**9), 10**6, max_denominator=10**12))
+@settings(max_examples=50, deadline=None)
+def test_a_root_is_never_rounded_down_and_the_next_number_below_is_too_small(square):
+    root = root_up(square)
+    assert Fraction(root) ** 2 >= square
+    assert Fraction(np.nextafter(np.nextafter(root, 0), 0)) ** 2 < square
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        person("scores", threshold=5),
+        person(NAMES, threshold=None),
+        PersonPart("scores", 0, 64, B * B),
+        PersonPart("scores", B * B, 0, B * B),
+        PersonPart(NAMES, B * B, 9, B * B, 9 * B),
+        PersonPart("scores", B * B, 64, 0),
+        rating("scores", settings={"bound": float(B)}),
+        rating("levels", threshold=5),
+    ],
+)
+def test_a_part_that_contradicts_itself_has_no_price(part):
+    with pytest.raises(PrivacyError):
+        part.stated  # noqa: B018
+
+
+# --- names ---
+
+
+def exact_naming(threshold, squared_bound, variance, k):
+    """The chance that one of k items of one person passes, bounded as promised: k tails, with 50 digits."""
+    sigma = mpmath.sqrt(variance)
+    return k * mpmath.ncdf(-(threshold - mpmath.sqrt(mpmath.mpf(squared_bound) / k)) / sigma)
+
+
+@pytest.mark.parametrize("deviations", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("distance", [4.5, 6.0, 8.0])
+def test_naming_is_never_likelier_than_stated_for_any_number_of_items_and_the_figure_is_tight(deviations, distance):
+    """Brute force over every number of items, the worst again with 50 digits; within a factor of 1.6."""
+    variance = round((deviations * B) ** 2)
+    threshold = B + int(distance * deviations * B)
+    k = np.arange(1, MOST_NAMED + 1)
+    chances = k * norm.sf((threshold - B / np.sqrt(k)) / np.sqrt(variance))
+    with mpmath.workdps(50):
+        worst = exact_naming(threshold, B * B, variance, int(k[chances.argmax()]))
+    assert float(worst) == pytest.approx(chances.max(), rel=1e-6)
+    found = naming_tail(threshold, B * B, variance)
+    assert worst <= found <= min(1.0, 1.6 * float(worst))
+
+
+def test_the_exact_chance_with_independent_noise_is_below_the_sum_of_tails():
+    """k items of a person pass independently: 1 - (1 - p)^k, and k p is the safe side of it."""
+    variance, threshold = 9 * B * B, 16 * B
+    for k in (1, 10, MOST_NAMED):
+        with mpmath.workdps(50):
+            p = exact_naming(threshold, B * B, variance, k) / k
+            assert 1 - (1 - p) ** k <= naming_tail(threshold, B * B, variance)
+
+
+def test_a_threshold_below_the_weight_of_a_person_hides_nothing():
+    assert naming_tail(0, B * B, B * B) == 1.0
+    assert naming_tail(B, B * B, B * B) == 1.0
+
+
+def test_a_twentieth_off_the_threshold_would_not_be_hidden():
+    """The planted error: a threshold 5 % too low exceeds what was promised for the right one."""
+    promised = naming_tail(20 * B, B * B, 9 * B * B)
+    assert naming_tail(19 * B, B * B, 9 * B * B) > 5 * promised
+
+
+def test_one_rating_names_at_most_one_item():
+    part = rating(NAMES, 2.0)
+    with mpmath.workdps(50):
+        exact = mpmath.ncdf(-mpmath.mpf(part.threshold - B) / (2 * B))
+    assert exact <= part.tail("rating") <= float(exact) * (1 + 1e-9)
+    assert part.tail("value") == part.tail("user") == 0
+
+
+def test_at_the_unit_value_the_same_items_are_there_so_names_add_nothing():
+    assert person(NAMES).tail("value") == 0
+    assert person(NAMES).tail("user") > 0
+
+
+# --- composition ---
+
+
+def exact_delta(squared_mu, epsilon):
+    mu = mpmath.sqrt(mpmath.mpf(squared_mu.numerator) / squared_mu.denominator)
+    e = mpmath.mpf(epsilon)
+    return mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu)
+
+
+PARTS = (person("levels", 20.0), person("scores", 4.0), person(MOMENTS, 5.0), person(NAMES, 6.0))
+
+
+@pytest.mark.parametrize("unit", ["value", "rating", "user"])
+def test_the_price_at_every_unit_is_that_of_the_summed_squares_on_the_safe_side_and_tight(unit):
+    """Oracle: the formula with 60 digits, squares written out by hand, less what names and the sampler add."""
+    squares = {"user": (1, 1, 1, 1), "rating": (4, 4, 2, 2), "value": (4, 4, 2, 0)}[unit]
+    squared_mu = sum(Fraction(s, d * d) for s, d in zip(squares, (20, 4, 5, 6), strict=True))
+    made = certificate(*PARTS)
+    price = made.protection[unit]
+    with mpmath.workdps(60):
+        left = mpmath.mpf(1e-5) - SAMPLER_SLACK - PARTS[-1].tail(unit)
+        assert exact_delta(squared_mu, price.epsilon) <= left
+        assert exact_delta(squared_mu, price.epsilon * (1 - 1e-9)) > left * (1 - mpmath.mpf("1e-6"))
+    assert price.delta == 1e-5
+
+
+def test_the_price_agrees_with_googles_accountant_within_its_grid():
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    parts = [pld.from_gaussian_mechanism(d, value_discretization_interval=1e-3) for d in (4.0, 5.0, 20.0)]
+    theirs = parts[0].compose(parts[1]).compose(parts[2]).get_epsilon_for_delta(1e-5)
+    assert certificate(*PARTS[:3]).epsilon == pytest.approx(theirs, abs=5e-3)
+
+
+def test_a_person_is_not_protected_by_questions_to_ratings():
+    made = certificate(rating("levels"), rating("scores"), unit="rating")
+    assert made.protection["user"] is None
+    assert made.protection["value"].epsilon > made.epsilon
+    assert made.to_record()["protection"]["user"] == "not protected"
+
+
+def test_changing_one_rating_at_the_unit_user_is_not_covered_at_the_price_of_a_person():
+    """The trap of PEOPLE: a person replaced is one removed and one added."""
+    made = certificate(*PARTS)
+    assert made.protection["rating"].epsilon > 1.3 * made.epsilon
+
+
+def test_a_delta_that_names_use_up_leaves_an_infinite_price():
+    assert certificate(person(NAMES, threshold=B)).epsilon == np.inf
+
+
+# --- strict forms ---
+
+
+def test_a_certificate_of_people_holds_by_itself():
+    for made in (certificate(*PARTS), certificate(rating("levels"), rating("scores"), rating(NAMES), unit="rating")):
+        assert examined(made.to_record()) == []
+
+
+def part_of(record, name):
+    return next(part for part in record["parts"] if part["name"] == name)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda r: part_of(r, "scores").update(name="secrets"), "must be one of"),
+        (lambda r: part_of(r, "scores").update(extra=1), "extra"),
+        (lambda r: part_of(r, "scores").pop("squared_bound"), "squared_bound"),
+        (lambda r: part_of(r, "scores").pop("threshold"), "threshold"),
+        (lambda r: part_of(r, NAMES).update(threshold=None), "cannot be priced"),
+        (lambda r: part_of(r, "scores").update(threshold=7), "cannot be priced"),
+        (lambda r: part_of(r, "scores").update(variance=0), "variance"),
+        (lambda r: part_of(r, "scores").update(variance=0.5), "variance"),
+        (lambda r: part_of(r, "scores").update(squared_bound=B * B // 2), "states"),
+        (lambda r: part_of(r, "scores").update(variance=part_of(r, "scores")["variance"] // 2), "states"),
+        (lambda r: part_of(r, "scores").update(mu=part_of(r, "scores")["mu"] * 0.999), "states"),
+        (lambda r: part_of(r, NAMES).update(delta=0.0), "states"),
+        (lambda r: part_of(r, "scores").update(numbers=63), "as many sums"),
+        (lambda r: r.update(epsilon=r["epsilon"] * 0.99), "its parts add up to"),
+        (lambda r: r.update(nominal_delta=r["delta"] / 2), "its parts add up to"),
+        (lambda r: r["protection"].update(user={"epsilon": 0.1, "delta": 1e-5}), "each unit"),
+        (lambda r: r["protection"].update(rating=r["protection"]["user"]), "each unit"),
+        (lambda r: r["public"].update(cells=0), "public"),
+        (lambda r: r["public"].pop("cells"), "public"),
+        (lambda r: r["public"].update(n_users=70), "public"),
+        (lambda r: r.update(unit="rating"), "unit"),
+        (lambda r: r.update(unit="value"), "public"),
+        (lambda r: r["parts"].append(rating("levels").to_record()), "every part asks about that unit"),
+    ],
+)
+def test_a_certificate_that_says_less_or_something_else_is_refused_in_words(change, words):
+    record = certificate(*PARTS).to_record()
+    change(record)
+    assert any(words in found for found in examined(record)), examined(record)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"bound": float(B)}, {**SCORES, "trust": 1.0}, {**SCORES, "bound": 0.5}, {**SCORES, "width": 0.0}],
+)
+def test_settings_that_are_missing_unknown_or_impossible_are_refused_in_words(settings):
+    record = certificate(rating("scores"), unit="rating").to_record()
+    record["parts"][0]["settings"] = settings
+    assert len(examined(record)) == 1
+
+
+def test_a_lowered_clip_is_found_out_by_the_price_that_follows():
+    record = certificate(rating("scores"), unit="rating").to_record()
+    record["parts"][0]["settings"]["clip"] = 0.1
+    assert any("states" in words for words in examined(record))
+
+
+def test_parts_of_values_in_a_certificate_of_people_are_refused_in_words():
+    record, foreign = certificate(*PARTS).to_record(), {
+        "kind": "sums", "name": "window sums", "epsilon": 4.0, "delta": 0.0, "noise_scale": "1", "step": 1.0,
+        "steps": [-1, -1, 0, 1, 1], "weights": [1, 1], "families": [["items", 3], ["users", 4]],
+    }  # fmt: skip
+    record["parts"].append(foreign)
+    assert any("every part asks about that unit" in words for words in examined(record))
+
+
+def test_a_part_of_people_in_a_certificate_of_values_is_refused_in_words():
+    record = certificate(*PARTS).to_record()
+    value = {
+        "facts": PUBLIC_FACTS["value"], "scale": "1:5:1", "levels": 5, "n_users": 9, "n_items": 9, "n_ratings": 9,
+        "median_ratings_per_user": 1.0, "max_ratings_per_user": 3, "has_timestamps": False,
+    }  # fmt: skip
+    record.update(unit="value", public=value)
+    assert examined(record)
+
+
+def test_every_question_is_known_to_both_kinds_of_part():
+    for name, make in product(QUESTIONS, (person, rating)):
+        assert isinstance(make(name), NormalPart)
+        assert make(name).noise.startswith("normal, ")
