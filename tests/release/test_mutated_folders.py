@@ -2,7 +2,7 @@
 
 from fuzz_folders import PROGRAM, run_cases
 
-CASES = 200
+CASES = 150
 
 ONCE_FATAL = [774, 2141, 5561, 5848, 9783]
 """Numbers beyond single precision in a model; a footer whose histogram ended the process."""
