@@ -70,7 +70,9 @@ def check_order(
 
 
 def check_space(ratings: RawRatings | RawTable, target: Path) -> None:
-    """Refuse a disk that is too small; reads the public mask alone."""
+    """Refuse a disk that is too small, and an engine that would not keep a key to itself; reads the public mask."""
+    if isinstance(ratings, RawTable):
+        ratings.table.check_keeps_secrets()
     check_disk_space(target, expected_bytes(census_of(ratings)))
 
 
