@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: docs site demo test check bench benchmark reproduce frontier picture venv clean
+.PHONY: attack docs site demo test check bench benchmark reproduce frontier picture venv clean
 
 venv: $(STAMP)
 
@@ -26,6 +26,11 @@ check: $(STAMP)  ## ruff and mypy
 
 bench: $(STAMP)  ## ratios within one run; never a test
 	$(BIN)/python -m benchmarks
+
+QUICK ?=
+
+attack: $(STAMP)  ## attack the whole product as an adversary would; QUICK=1 for the short form
+	$(BIN)/python -m benchmarks.attack $(if $(QUICK),--quick)
 
 reproduce: $(STAMP)  ## the paper's experiment: tables, figures, tests
 	$(BIN)/dpsr reproduce --out reproduction
