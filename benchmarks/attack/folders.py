@@ -203,7 +203,8 @@ def steering(place: Path, ratings: Any, quick: bool) -> Attempt:
     commands: list[tuple[object, ...]] = [("verify", folder), ("recommend", good, "--user", HOSTILE + "1")]
     if not quick:
         commands += [
-            ("describe", good), ("verify", forged), ("explain", "--release", forged), ("ledger", "history", "--ledger", book),
+            ("describe", good), ("verify", forged), ("explain", "--release", forged),
+            ("ledger", "history", "--ledger", book),
             ("compare", good, forged), ("release", place / f"{HOSTILE_NAME}.csv", *options),
             ("predict", good, "--user", HOSTILE + "1", "--item", HOSTILE + "2"),
         ]  # fmt: skip

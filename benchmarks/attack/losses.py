@@ -62,7 +62,7 @@ def inside(world: World) -> Attempt:
 
 
 def _steps(arguments: list[str], place: Path, world: World) -> list[int]:
-    """Steps to strike at, all along the run; one where time is short, in the middle of what the fewest steps there are."""
+    """Steps to strike at: ten all along the run, or one in its middle where time is short."""
     if world.quick:
         return [20]
     last = victim(arguments, cwd=place).steps

@@ -2,7 +2,8 @@
 
 A name is kept in Unicode's composed form (NFC), so that an accent typed in two ways is one name. Characters that nobody
 sees are refused, and so is a new name that differs from an existing one only in case, in width, in such a spelling or
-in Cyrillic and Greek letters that look like Latin ones: a data set under two names would have two budgets. Names from before these rules are found as they were written.
+in Cyrillic and Greek letters that look like Latin ones: a data set under two names would have two budgets. Names from
+before these rules are found as they were written.
 """
 
 from __future__ import annotations
