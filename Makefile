@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 QUICK := not (spark or postgres or browser or notebook or slow)
 
-.PHONY: docs site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture venv clean
+.PHONY: attack docs site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture venv clean
 
 venv: $(STAMP)
 
@@ -37,6 +37,11 @@ fuzz: $(STAMP)  ## ten thousand mutated release folders, in slices
 
 bench: $(STAMP)  ## ratios within one run; never a test
 	$(BIN)/python -m benchmarks
+
+QUICK ?=
+
+attack: $(STAMP)  ## attack the whole product as an adversary would; QUICK=1 for the short form
+	$(BIN)/python -m benchmarks.attack $(if $(QUICK),--quick)
 
 reproduce: $(STAMP)  ## the paper's experiment: tables, figures, tests
 	$(BIN)/dpsr reproduce --out reproduction
