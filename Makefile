@@ -66,7 +66,7 @@ core:  ## what `pip install dpsr` alone brings: its size, and the main job with 
 	.core/bin/dpsr doctor
 	.core/bin/dpsr demo --out .core/demo-release
 	.core/bin/dpsr verify .core/demo-release
-	.core/bin/dpsr recommend .core/demo-release --user 0
+	.core/bin/dpsr recommend .core/demo-release --user 1
 	cd .core/lib/python*/site-packages && du -sm * | sort -rn | head -12 && du -sm .
 
 clean:
