@@ -1,12 +1,14 @@
 """Every layout that can be read gives the same table."""
 
 import gzip
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from dpsr.data import Ratings
+from dpsr.errors import DataError
 from dpsr.types.scale import Scale
 
 SCALE = Scale(1, 5)
@@ -40,6 +42,23 @@ LAYOUTS = {
     "ratings.dat.gz": gzip.compress(text("::")),
     "RATINGS.CSV": text(",", "USERID,MOVIEID,RATING,TIMESTAMP"),
     "unknown.txt": text("::"),
+    "semicolons.csv": text(";", "userId;movieId;rating;timestamp"),
+    "semicolons_without_header.csv": text(";"),
+    "bars.txt": text("|", "userId|movieId|rating|timestamp"),
+    "ratings.jsonl": "".join(
+        f'{{"userId": {u}, "movieId": {i}, "rating": {r}, "timestamp": {t}}}\n' for u, i, r, t in ROWS
+    ).encode(),
+    "ratings.ndjson.gz": gzip.compress(
+        "".join(f'{{"user": {u}, "item": {i}, "rating": {r}, "ts": {t}}}\n' for u, i, r, t in ROWS).encode()
+    ),
+    "iso.csv": "\n".join(
+        ["userId,movieId,rating,timestamp"]
+        + [f"{u},{i},{r},{datetime.fromtimestamp(t, UTC):%Y-%m-%dT%H:%M:%SZ}" for u, i, r, t in ROWS]
+    ).encode(),
+    "iso_without_zone.csv": "\n".join(
+        ["userId;movieId;rating;datetime"]
+        + [f"{u};{i};{r},0;{datetime.fromtimestamp(t, UTC):%Y-%m-%d %H:%M:%S}" for u, i, r, t in ROWS]
+    ).encode(),
     "other_columns.csv": text(",", "User-ID,ISBN,Book-Rating,ts"),
 }
 
@@ -64,6 +83,34 @@ def test_parquet_gives_the_table_that_was_written(tmp_path, name, string_ids):
     expected = {(str(u) if string_ids else u, i, float(r), t) for u, i, r, t in ROWS}
     assert set(zip(*table.values(), strict=True)) == expected
     assert table["user"] == sorted(table["user"])
+
+
+def test_a_decimal_comma_is_a_decimal_point_where_no_comma_separates(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("Benutzer;item;rating\n1;1;3,5\n1;2;0,5\n2;1;5\n")
+    ratings = Ratings.read(path, scale="0.5:5:0.5", user="Benutzer")
+    assert ratings.values.tolist() == [3.5, 0.5, 5.0]
+
+
+def test_a_day_is_its_first_second(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("user,item,rating,timestamp\n1,1,3,1970-01-02\n2,2,4,1969-12-31\n")
+    assert Ratings.read(path, scale=SCALE).mask.timestamps.tolist() == [86_400, -86_400]
+
+
+@pytest.mark.parametrize("odd", ["31/01/2020", "2020-13-01", "2020-01-31 25:00"])
+def test_a_date_that_no_calendar_has_or_two_would_read_differently_is_refused(tmp_path, odd):
+    path = tmp_path / "ratings.csv"
+    path.write_text(f"user,item,rating,timestamp\n1,1,3,1970-01-02\n2,2,4,{odd}\n")
+    with pytest.raises(DataError, match="ISO dates"):
+        Ratings.read(path, scale=SCALE)
+
+
+def test_one_json_array_is_told_what_to_do(tmp_path):
+    path = tmp_path / "ratings.json"
+    path.write_text('[{"user": 1, "item": 2, "rating": 3}]')
+    with pytest.raises(DataError, match="one object a line"):
+        Ratings.read(path, scale=SCALE)
 
 
 @pytest.mark.parametrize(("delimiter", "given"), [(";", ";"), ("|", "|"), ("\t", "\\t"), (" ", " "), ("::", "::")])

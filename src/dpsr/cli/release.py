@@ -25,6 +25,7 @@ from dpsr.cli.reading import (
     Query,
     Rating,
     RatingsFile,
+    RatingsSource,
     Reading,
     ScaleText,
     Snap,
@@ -117,7 +118,7 @@ def release(
         from dpsr.pipeline.methods import build
         from dpsr.pipeline.publish import check_order, check_space, publish
 
-        check_asking(as_json, yes)
+        check_asking(as_json, yes, ratings)
         check_engine(engine, memory, work)
         signer = None if sign is None else open_key(sign)
         estimator = build(method.value, epsilon)
@@ -128,7 +129,7 @@ def release(
         with gathered(reading, engine, estimator, out_dir, memory or "2GB", work) as (table, journal):
             check_space(table, out_dir)
             account = None if account is None else settled(account, table, same_data, another_file, ask=not yes)
-            shown.print(preview(ratings.name, table, epsilon, account))
+            shown.print(preview(ratings.name, reading.taken, table, epsilon, account))
             if not yes:
                 agree()
             with showing_stages():
@@ -183,9 +184,12 @@ def check_engine(engine: Engine, memory: str | None, work: Path | None) -> None:
         raise ParameterError("--memory and --work are for ratings kept on disk. Add --engine disk, or leave them out.")
 
 
-def check_asking(as_json: bool, yes: bool) -> None:
+def check_asking(as_json: bool, yes: bool, ratings: RatingsSource) -> None:
     """A script cannot be asked."""
     from dpsr.errors import ParameterError
+
+    if ratings.is_stdin and not yes:
+        raise ParameterError("the ratings come where an answer would come from: agree beforehand with --yes.")
 
     if as_json and not yes:
         raise ParameterError(
@@ -207,13 +211,13 @@ def settled(account: Account, table: RawRatings | RawTable, same: bool, another:
     return account
 
 
-def preview(name: str, table: RawRatings | RawTable, epsilon: float, account: Account | None) -> str:
+def preview(name: str, taken: str, table: RawRatings | RawTable, epsilon: float, account: Account | None) -> str:
     """What is there, what is promised, and what it will cost, before anything is spent."""
     from dpsr.pipeline.publish import census_of
 
     census = census_of(table)
     counts = f"{census.n_ratings:,} ratings, {census.n_users:,} users, {census.n_items:,} items."
-    lines = [f"{escape(name)}: {counts}", promise(epsilon, timed=census.timed)]
+    lines = [f"{escape(name)}: {counts}", *([escape(taken)] if taken else []), promise(epsilon, timed=census.timed)]
     return "\n".join([*lines, NO_LEDGER if account is None else price(account)])
 
 

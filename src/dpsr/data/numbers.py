@@ -1,9 +1,9 @@
 """Ratings as levels of the declared scale, timestamps as Unix seconds.
 
-A number is written with digits, a decimal point or comma and perhaps an exponent; spaces around it do not count. `1,000`
-is refused: it is one to some and a thousand to others. A rating that is missing, not finite or off the scale is an
-error with its row. Timestamps are numbers, an Arrow time type, or ISO dates with or without a time of day (in UTC unless
-they say otherwise), rounded down to whole seconds; other dates are refused, because their reading would be a guess.
+A number is written with digits, a decimal point or comma and perhaps an exponent; spaces around it do not count, and
+`1,000` is refused: it is one to some and a thousand to others. A rating that is missing, not finite or off the scale is
+an error with its row. Timestamps are numbers, an Arrow time type, or ISO dates with or without a time of day (in UTC
+unless they say otherwise), rounded down to whole seconds; other dates are refused: their reading would be a guess.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _LATEST = 2.0**62
 
 _ADVICE = {
     "rating": 'Correct it, or name the column of ratings with rating="..." (or --rating COLUMN).',
-    "timestamp": "Give times as Unix seconds or as ISO dates (2020-01-31 18:00), name another column with timestamp=\"...\" (or --timestamp COLUMN), "
-    'or leave times out with timestamp="".',
+    "timestamp": "Give times as Unix seconds or as ISO dates (2020-01-31 18:00), name another column with "
+    'timestamp="..." (or --timestamp COLUMN), or leave times out with timestamp="".',
 }  # fmt: skip
 
 
