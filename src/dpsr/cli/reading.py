@@ -74,6 +74,10 @@ Query = Annotated[str | None, typer.Option(help="The SELECT that gives the ratin
 ScaleText = Annotated[str, typer.Option(help="The rating scale, LOW:HIGH:STEP, as printed on the rating form.")]
 User = Annotated[str | None, typer.Option(help="Name of the user column, if it is not found.")]
 Item = Annotated[str | None, typer.Option(help="Name of the item column, if it is not found.")]
+Items = Annotated[
+    Path | None,
+    typer.Option(metavar="CATALOGUE", help="File of items, an id and perhaps a title in each row: titles name items."),
+]
 Rating = Annotated[str | None, typer.Option(help="Name of the rating column, if it is not found.")]
 Timestamp = Annotated[str | None, typer.Option(help="Name of the timestamp column, if it is not found.")]
 Delimiter = Annotated[str | None, typer.Option(help="Field separator of a text file, if it is not found.")]

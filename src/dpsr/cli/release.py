@@ -21,6 +21,7 @@ from dpsr.cli.reading import (
     Delimiter,
     Duplicates,
     Item,
+    Items,
     OnDuplicates,
     Query,
     Rating,
@@ -81,6 +82,7 @@ def release(
         bool, typer.Option("--another-file", help="The data set may have grown or changed since its last charge.")
     ] = False,
     note: Annotated[str, typer.Option(help="A line for the ledger's history, such as what the release is for.")] = "",
+    items: Items = None,
     method: Annotated[
         Method, typer.Option(help="Pipeline: ours, the paper's (repaired), or exactly as published.")
     ] = Method.default,
@@ -114,6 +116,7 @@ def release(
     """Turn ratings into a private release: a rating table, a model and a certificate."""
     account, shown = None, err if as_json else out
     try:
+        from dpsr.data.files.catalogue import read_catalogue
         from dpsr.pipeline.account import Account
         from dpsr.pipeline.methods import build
         from dpsr.pipeline.publish import check_order, check_space, publish
@@ -121,6 +124,7 @@ def release(
         check_asking(as_json, yes, ratings)
         check_engine(engine, memory, work)
         signer = None if sign is None else open_key(sign)
+        catalogue = None if items is None else read_catalogue(items)
         estimator = build(method.value, epsilon)
         account = Account.open(ledger, dataset, epsilon, note) if ledger else None
         check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
@@ -142,6 +146,7 @@ def release(
                     journal=journal,
                     signer=signer,
                     last_call=too_late,
+                    catalogue=catalogue,
                 )
     except KeyboardInterrupt:
         spent = "nothing was spent." if account is None else account.spent()

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.manifest import MANIFEST, sha256_of
+from dpsr.data.files.catalogue import read_catalogue
 from dpsr.data.score import root_mean_square_error
 from dpsr.errors import DataError, ParameterError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
@@ -32,7 +33,7 @@ from dpsr.release import Recommendations, Release, atomic_folder
 from dpsr.release.folder.files import write_release
 from dpsr.release.lists.tables import RecommendationLists
 from dpsr.release.release import ManyIds, Unknown
-from dpsr.types import Model
+from dpsr.types import Catalogue, Model
 from dpsr.types.mask import Ids
 from dpsr.types.raw import RawRatings
 
@@ -214,6 +215,12 @@ class PrivateRecommender(Parameters, ABC):
     def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
         """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""
         return self.release.fold_in(items, values, n)
+
+    def with_titles(self, items: str | Path | Catalogue) -> Self:
+        """Lists and cards name items by their titles: from a file (CSV, Parquet, ...) or a catalogue."""
+        catalogue = items if isinstance(items, Catalogue) else read_catalogue(items)
+        self.release_ = self.release.with_titles(catalogue)
+        return self
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder with its card, whole or not at all; a ledger that paid records it first."""

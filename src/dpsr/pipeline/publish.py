@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpsr.certify import Certificate
@@ -35,7 +35,7 @@ from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, atomic_folder, check_disk_space, check_target, expected_bytes, write_release
 from dpsr.release.keys import SigningKey
 from dpsr.report import Budget as CardBudget
-from dpsr.types import Census
+from dpsr.types import Catalogue, Census
 from dpsr.types.raw import RawRatings
 
 
@@ -86,10 +86,11 @@ def publish(
     journal: Journal | None = None,
     signer: SigningKey | None = None,
     last_call: Callable[[], None] = lambda: None,
+    catalogue: Catalogue | None = None,
 ) -> Published:
     """Make the release and put it in its place. `last_call` is called when only the rename is left.
 
-    With an `account` it is charged to a ledger; with a `signer` it is signed.
+    With an `account` it is charged to a ledger; with a `signer` it is signed; a `catalogue` gives items their titles.
     """
     check_order(estimator, target, account=account, overwrite=overwrite, signer=signer)
     check_space(ratings, target)
@@ -98,10 +99,10 @@ def publish(
     try:
         with atomic_folder(target, overwrite=overwrite) as draft:
             if account is None:
-                contents = _made(estimator, ratings, journal, None)
+                contents = _titled(_made(estimator, ratings, journal, None), catalogue)
                 certificate, digest = contents.certificate, _write(contents, None, draft, signer)
             else:
-                certificate, digest = _charged(ratings, estimator, draft, account, journal, signer)
+                certificate, digest = _charged(ratings, estimator, draft, account, journal, signer, catalogue)
             last_call()
     except MemoryError:
         error = ReleaseError("there is not enough memory for these ratings. Run it on a larger machine.")
@@ -118,12 +119,13 @@ def _charged(
     account: Account,
     journal: Journal | None,
     signer: SigningKey | None,
+    catalogue: Catalogue | None,
 ) -> tuple[Certificate, str]:
     """Charge, fit, write, record; the certificate and the manifest's SHA-256."""
     announce("Charging the ledger")
     charge = account.charge(estimator.charged_as, fingerprint_of(census_of(ratings)))
     paid = estimator.unfitted().set_params(epsilon=charge.spendable)
-    contents = _made(paid, ratings, journal, charge.reference)
+    contents = _titled(_made(paid, ratings, journal, charge.reference), catalogue)
     charge.check(contents.certificate)
     digest = _write(contents, account.budget, draft, signer)
     account.ledger.record(charge, contents.certificate, manifest=digest)
@@ -141,6 +143,13 @@ def _made(
         return estimator.fit_ratings(ratings, charge=charge).release.contents
     table = RawTable.of(ratings) if isinstance(ratings, RawRatings) else ratings
     return estimator.fit_table(table, journal, charge=charge)
+
+
+def _titled(contents: Contents, catalogue: Catalogue | None) -> Contents:
+    """The same contents with what items are called, as far as the catalogue says."""
+    if catalogue is None or not catalogue.titled:
+        return contents
+    return replace(contents, titles=catalogue.titles_of(contents.table.census.item_ids))
 
 
 def _for_the_card(budget: Budget | None) -> CardBudget | None:

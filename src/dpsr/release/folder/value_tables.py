@@ -1,7 +1,7 @@
 """A release of private ratings, from the bytes of its tables: nothing is handed on before all of it was checked.
 
     users.parquet     user, n_ratings, mean, factors[, affinity]
-    items.parquet     item, n_ratings, mean, factors[, affinity]
+    items.parquet     item, n_ratings, mean, factors[, affinity][, title]
     ratings.parquet   user, item, rating[, timestamp][, predicted]
 
 What kernels take for granted is proved here: ids ascend, the counts of users add up to the table and the counts of
@@ -44,7 +44,7 @@ def read_values(files: Mapping[str, bytes], certificate: Certificate) -> tuple[l
         checks.append(Check(True, "the tables have exactly the columns and rows that a release has"))
         mask = _mask(users, items, ratings)
         checks.append(Check(True, "the three tables name the same users, items and counts"))
-        affinity = _affinity(users, items)
+        affinity, titles = _affinity(users, items), _titles(items)
         _check_ratings(ratings["rating"], scale)
         words = f"every released rating lies on the scale's range, {scale.low:g} to {scale.high:g}"
         checks += [Check(True, words), Check(True, "every number of the model is finite")]
@@ -64,7 +64,7 @@ def read_values(files: Mapping[str, bytes], certificate: Certificate) -> tuple[l
         observed=ratings.get("predicted"),
         affinity=affinity,
     )
-    release = Release(model, ratings["rating"], certificate, record["method"], record["settings"])
+    release = Release(model, ratings["rating"], certificate, record["method"], record["settings"], titles)
     found = public_facts(mask, scale)
     wrong = [Check(False, words) for words in _contradictions(found, certificate)]
     shape = f"{mask.n_ratings:,} ratings, {mask.n_users:,} users, {mask.n_items:,} items, scale {scale}"
@@ -120,6 +120,7 @@ def _side(data: bytes, who: str, rows: int, rank: int) -> Mapping[str, Any]:
         Column("mean", "real"),
         Column("factors", "vector", width=rank),
         Column("affinity", "vector", optional=True),
+        *((Column("title", "id", optional=True),) if who == "item" else ()),
     )
     table = dict(_table(data, name, columns, rows))
     table[who] = _vocabulary(table[who], name, who)
@@ -192,6 +193,17 @@ def _affinity(users: Mapping[str, Any], items: Mapping[str, Any]) -> Affinity | 
     if users["affinity"].shape[1] != items["affinity"].shape[1]:
         raise MalformedError("the affinities of users and items have different lengths")
     return Affinity(users["affinity"], items["affinity"])
+
+
+def _titles(items: Mapping[str, Any]) -> list[str | None] | None:
+    """What items are called, if the release says; an empty text stands for no title."""
+    if "title" not in items:
+        return None
+    texts = items["title"]
+    if not pa.types.is_dictionary(texts.type) or texts.null_count or texts.dictionary.null_count:
+        raise MalformedError(f"{ITEMS}: titles are text, an empty one for an item without")
+    words = [text or None for text in texts.dictionary.to_pylist()]  # each once, however often it is repeated
+    return [words[code] for code in texts.indices.to_pylist()]
 
 
 def _check_ratings(ratings: Any, scale: Scale) -> None:
