@@ -24,6 +24,7 @@ from dpsr.engine.incidence import at_ratings
 from dpsr.engine.raw import RawTable
 from dpsr.errors import PrivacyError
 from dpsr.linalg.compiled import one_blas_thread
+from dpsr.pipeline.compiling import compile_once
 from dpsr.pipeline.estimator import PrivateRecommender, announce
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.privacy.channels import optimal_channel
@@ -111,6 +112,7 @@ class DPSR(PrivateRecommender):
                 "the value of a rating is protected with delta = 0, which promises more at no cost, so no delta is "
                 "taken. Leave it out."
             )
+        compile_once(DPSR(10.0, random_state=0).fit_table)
         vault = Vault(ratings, self.epsilon, noise=self._noise(), journal=journal, charge=charge)
         with one_blas_thread():
             model = self._learn(vault, recipe or Recipe())
