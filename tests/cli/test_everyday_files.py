@@ -145,3 +145,24 @@ def test_a_pipe_sees_no_line_wider_than_80_columns_but_what_people_wrote(here):
         capture_output=True, text=True, env=environment, check=True,
     )  # fmt: skip
     assert max(len(line) for line in run.stdout.splitlines() if "SHA-256" not in line) <= 80
+
+
+def test_predictions_name_ids_in_the_type_they_came_in(dpsr, folder, here):
+    (here / "pairs.csv").write_text("user,item\n42,7\n1,7\n")
+    rows = json.loads(dpsr("predict", folder, "pairs.csv", "--json").out)
+    assert [(row["user"], row["item"]) for row in rows] == [(42, 7), (1, 7)]
+    (here / "mixed.csv").write_text("user,item\n42,7\nnobody,7\n")
+    rows = json.loads(dpsr("predict", folder, "mixed.csv", "--json").out)
+    found = [(row["user"], row["item"], row["basis"]) for row in rows]
+    assert found == [("42", 7, "model"), ("nobody", 7, "item mean")]
+        ("42", 7, "model"),
+        ("nobody", 7, "item mean"),
+    ]
+
+
+def test_a_description_says_which_columns_were_taken_and_reads_a_pipe(dpsr, here):
+    write_csv(here / "r.csv")
+    assert "Columns: user = 'userId', item = 'movieId', rating = 'rating'." in dpsr("describe", "r.csv").out
+    command = [sys.executable, "-m", "dpsr", "describe", "-"]
+    run = subprocess.run(command, input=(here / "r.csv").read_bytes(), capture_output=True, check=True)
+    assert b"300" in run.stdout

@@ -115,10 +115,10 @@ class Reading:
             raise ParameterError("ratings in a database are read into memory. Use --engine memory, or export a file.")
         if self.source.is_stdin:
             raise ParameterError("standard input is read into memory. Use --engine memory, or save it to a file.")
-        self.taken = self._taken(Path(self.source.text))
+        self.taken = self.columns_in(Path(self.source.text))
         return Path(self.source.text)
 
-    def _taken(self, path: Path) -> str:
+    def columns_in(self, path: Path) -> str:
         """Which columns are taken for what, in words."""
         from dpsr.data.files.read import columns_taken
         from dpsr.quoting import quoted
@@ -127,7 +127,7 @@ class Reading:
         return "Columns: " + ", ".join(f"{role} = {quoted(name)}" for role, name in found.items()) + "."
 
     @contextmanager
-    def _at_hand(self) -> Iterator[Path]:
+    def at_hand(self) -> Iterator[Path]:
         """The file; what comes through a pipe is kept in one that nobody else can read, as long as it is needed."""
         if not self.source.is_stdin:
             yield Path(self.source.text)
@@ -146,7 +146,7 @@ class Reading:
         self.source.check(self.query)
         if self.query is None:
             options = {**columns, "delimiter": self.delimiter}
-            with self._at_hand() as path:
-                self.taken = self._taken(path)
+            with self.at_hand() as path:
+                self.taken = self.columns_in(path)
                 return Ratings.read(path, scale=scale, duplicates=self.duplicates.value, **options)
         return Ratings.from_sql(self.source.text, self.query, scale=scale, duplicates=self.duplicates.value, **columns)
