@@ -155,9 +155,6 @@ def test_predictions_name_ids_in_the_type_they_came_in(dpsr, folder, here):
     rows = json.loads(dpsr("predict", folder, "mixed.csv", "--json").out)
     found = [(row["user"], row["item"], row["basis"]) for row in rows]
     assert found == [("42", 7, "model"), ("nobody", 7, "item mean")]
-        ("42", 7, "model"),
-        ("nobody", 7, "item mean"),
-    ]
 
 
 def test_a_description_says_which_columns_were_taken_and_reads_a_pipe(dpsr, here):
