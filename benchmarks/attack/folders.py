@@ -22,7 +22,8 @@ from dpsr import DPSR, Ratings, Scale
 from dpsr.certify.manifest import write_manifest
 from dpsr.data import realistic
 from dpsr.errors import DpsrError
-from dpsr.pipeline.publish import Account, publish
+from dpsr.pipeline.account import Account
+from dpsr.pipeline.publish import publish
 from dpsr.pipeline.verification import verify_release
 from dpsr.privacy.ledger.ledger import Ledger
 
@@ -130,6 +131,10 @@ def _million(record: dict[str, Any]) -> None:
     record["parts"][1].update(noise_scale="1/1000", epsilon=1e6)
 
 
+def _more_files(folder: Path) -> None:
+    (folder / "raw.csv").write_text("user,item,rating\n1,1,5\n")
+
+
 def _more_columns(folder: Path) -> None:
     table = pq.read_table(folder / "ratings.parquet")
     pq.write_table(table.append_column("raw", table["rating"]), folder / "ratings.parquet")
@@ -157,7 +162,7 @@ FORGERIES: dict[str, Callable[[Path], None]] = {
     "a number that is none": _json("model.json", lambda record: record.update(overall=float("nan"))),
     "a model of another method": _json("model.json", lambda record: record.update(method="raw")),
     "a column more": _more_columns,
-    "a file more": lambda folder: (folder / "raw.csv").write_text("user,item,rating\n1,1,5\n") and None,
+    "a file more": _more_files,
 }
 
 

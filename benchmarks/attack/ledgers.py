@@ -18,7 +18,8 @@ from benchmarks.attack.attempt import Attempt, World
 from dpsr import DPSR
 from dpsr.data import realistic
 from dpsr.errors import DpsrError
-from dpsr.pipeline.publish import Account, publish
+from dpsr.pipeline.account import Account
+from dpsr.pipeline.publish import publish
 from dpsr.pipeline.verification import verify_release
 from dpsr.privacy.ledger.event import COLUMNS
 from dpsr.privacy.ledger.examination import examine

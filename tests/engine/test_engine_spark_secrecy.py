@@ -8,8 +8,9 @@ from dpsr import DPSR
 from dpsr.engine import BlockResult
 from dpsr.engine.spark.secrecy import check_encrypts, missing_settings
 from dpsr.errors import PrivacyError
+from dpsr.pipeline.account import Account
 from dpsr.pipeline.out_of_core import table_on_spark
-from dpsr.pipeline.publish import Account, publish
+from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import Vault

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 import typer
+from rich.markup import escape
 
 from dpsr.cli import (
     audit,
@@ -26,7 +27,8 @@ from dpsr.cli import (
     verify,
 )
 from dpsr.cli.help import Application, Group
-from dpsr.cli.terminal import out
+from dpsr.cli.settings import FILE, defaults, read_settings
+from dpsr.cli.terminal import err, out
 
 FIRST, RELEASE, USE, CHECK, RESEARCH = "First steps", "Release", "Use a release", "Check", "Research"
 
@@ -109,6 +111,11 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def root(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version."),
 ) -> None:
     """Share ratings, or learn from them, without giving anyone away."""
+    if settings := read_settings():
+        context.default_map = defaults(context.command, settings)
+        if any(context.default_map.get(context.invoked_subcommand or "", {}).values()):
+            err.print(f"Settings of {FILE}: {escape(', '.join(f'{k} = {v}' for k, v in settings.items()))}")

@@ -24,6 +24,7 @@ from dpsr.engine import Block, BlockResult, MemoryTable, Table
 from dpsr.engine.incidence import at_ratings
 from dpsr.engine.raw import RawTable
 from dpsr.linalg.compiled import one_blas_thread
+from dpsr.pipeline.compiling import compile_once
 from dpsr.pipeline.estimator import PrivateRecommender, announce
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.people import check_unit, declared_items, learn_people, learn_ratings
@@ -144,6 +145,7 @@ class DPSR(PrivateRecommender):
         self.check()
         if self.unit != "value":
             return self._fit_people(ratings, journal, charge)
+        compile_once(DPSR(10.0, random_state=0).fit_table)
         vault = Vault(ratings, self.epsilon, noise=self._noise(), journal=journal, charge=charge)
         with one_blas_thread():
             model = self._learn(vault, recipe or Recipe())

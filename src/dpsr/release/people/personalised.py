@@ -83,7 +83,8 @@ class PersonalisedPeople:
         model = self._model(person)
         assert isinstance(model.mask, Mask)
         rated = model.mask.items if exclude_rated else model.mask.items[:0]
-        return best_items(model, model.scores(0), model.item_factors @ model.user_factors[0], rated, n)
+        found = best_items(model, model.scores(0), model.item_factors @ model.user_factors[0], rated, n)
+        return self.release.titled(found)
 
     def save(self, path: str | Path, n: int = 10, *, overwrite: bool = False, progress: Progress | None = None) -> Path:
         """Write everybody's list (user, rank, item, score) as Parquet that says for whom it is. Whole or not at all."""
