@@ -18,6 +18,7 @@ from dpsr.cli import (
     frontier,
     keys,
     ledger,
+    personalise,
     plan,
     predict,
     recommend,
@@ -46,6 +47,7 @@ app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
 app.command("describe", epilog=describe.EXAMPLE)(describe.describe)
 app.command("recommend", epilog=recommend.EXAMPLE)(recommend.recommend)
 app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
+app.command("personalise", epilog=personalise.EXAMPLE)(personalise.personalise)
 app.command("compare", epilog=compare.EXAMPLE)(compare.compare)
 app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from dpsr.arrays import Floats
 from dpsr.engine import BlockResult
 from dpsr.engine.raw import RawTable
-from dpsr.evaluate.contract import MASK, SEEDED, PrivateMethod, Protection
+from dpsr.evaluate.contract import JOINT, MASK, SEEDED, PrivateMethod, Protection
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.pipeline import DPSR
 from dpsr.pipeline.value import Recipe
@@ -58,6 +58,17 @@ class DefaultPipeline(PrivateMethod):
         fitted = pipeline.fit_table(RawTable.of(ratings), recipe=self.recipe)
         price = fitted.certificate
         return fitted.model, Protection("rating value", price.epsilon, price.delta, MASK, SEEDED)
+
+
+@dataclass
+class PersonalisedPipeline(PrivateMethod):
+    """`DPSR(epsilon)`, and everybody's own raw ratings for their own predictions (joint DP)."""
+
+    def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
+        fitted = DPSR(self.epsilon, random_state=self.noise_seed).fit(ratings)
+        price = fitted.certificate
+        protection = Protection("rating value", price.epsilon, price.delta, MASK, f"{JOINT}; {SEEDED}")
+        return fitted.personalise(ratings).model(), protection
 
 
 @dataclass
