@@ -48,6 +48,6 @@ def test_on_large_sets_people_evenly_spread_decide(with_readings, monkeypatch):
     mask = with_readings.release.mask
     monkeypatch.setattr(module, "ENOUGH", mask.n_ratings // 3)
     some = module._some_people(mask)
-    np.testing.assert_array_equal(some.users, np.arange(0, mask.n_users, 4))
+    np.testing.assert_array_equal(some.users, np.arange(0, mask.n_users, 3))
     np.testing.assert_array_equal(mask.users[some.places], some.users[some.rows])
     np.testing.assert_array_equal(mask.items[some.places], some.items)
