@@ -23,7 +23,7 @@ from dpsr.release.lists.batch import all_lists
 from dpsr.release.lists.batch import table as lists_table
 from dpsr.release.lists.ranking import Recommendations, best_items, ordered_dots, score_pairs
 from dpsr.release.personalise.files import check_file
-from dpsr.release.personalise.matching import OwnRatings, matched
+from dpsr.release.personalise.matching import OwnRatings, ReleaseCodes, matched
 from dpsr.release.personalise.statement import file_metadata, statement
 from dpsr.release.personalise.value_level import ValueLevel
 from dpsr.types import OpensOwnRows, PersonalModel
@@ -73,18 +73,27 @@ class Personalised:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was left out or done otherwise, in words. Curator's side: the counts are of the raw rows."""
-        mask, notes = self._ratings.mask, []
-        dropped = int(mask.item_counts[self.release.mask.item_codes(mask.item_ids) < 0].sum())
-        if dropped:
-            notes.append(f"{dropped:,} ratings are of items that the release does not know: they were left out.")
-        strangers = int(np.count_nonzero(self.release.mask.user_codes(mask.user_ids) < 0))
-        if strangers:
-            notes.append(f"{strangers:,} people are not in the release: their ratings were folded in as a stranger's.")
-        return tuple(notes)
+        notes = (
+            (self.dropped, "ratings are of items that the release does not know: they were left out."),
+            (self.strangers, "people are not in the release: their ratings were folded in as a stranger's."),
+        )
+        return tuple(f"{count:,} {words}" for count, words in notes if count)
+
+    @cached_property
+    def dropped(self) -> int:
+        """Ratings of items that the release does not know."""
+        return int(self._ratings.mask.item_counts[self._codes.items < 0].sum())
+
+    @cached_property
+    def strangers(self) -> int:
+        """People whom the release does not know."""
+        return int(np.count_nonzero(self._codes.users < 0))
 
     def brought_ratings(self, users: Ids) -> Bools:
-        """Whether each of these people is among those whose own ratings were given."""
-        return np.asarray(self._ratings.mask.user_codes(users) >= 0)
+        """Whether own ratings of each of these people were given."""
+        mask = self._ratings.mask
+        people = mask.user_codes(users)
+        return np.asarray((people >= 0) & (mask.user_counts[people] > 0))
 
     def predict(self, users: Ids, items: Ids) -> Floats:
         """Predicted ratings inside the scale; who brought no ratings gets what the release predicts for them."""
@@ -136,7 +145,12 @@ class Personalised:
                 yield some, self._level.model_of(self._own(start, stop).select(some - start))
 
     def _own(self, start: int, stop: int) -> OwnRatings:
-        return matched(self._ratings.own_rows(start, stop), self.release.mask)
+        rows, codes = self._ratings.own_rows(start, stop), self._codes
+        return matched(rows, codes.users[start:stop], codes.items, self.release.mask)
+
+    @cached_property
+    def _codes(self) -> ReleaseCodes:
+        return ReleaseCodes.of(self._ratings.mask, self.release.mask)
 
     def _lists(self, n: int) -> Iterator[tuple[int, pa.Table]]:
         for some, model in self._models(np.arange(self.n_people)):
