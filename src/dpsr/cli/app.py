@@ -19,6 +19,7 @@ from dpsr.cli import (
     frontier,
     keys,
     ledger,
+    personalise,
     plan,
     predict,
     recommend,
@@ -35,8 +36,8 @@ FIRST, RELEASE, USE, CHECK, RESEARCH = "First steps", "Release", "Use a release"
 
 class _Root(Group):
     order = (
-        "demo", "describe", "plan", "explain", "ledger", "keys", "release", "card", "recommend", "predict", "compare",
-        "verify", "audit", "doctor", "reproduce", "frontier", "benchmark",
+        "demo", "describe", "plan", "explain", "ledger", "keys", "release", "card", "recommend", "predict",
+        "personalise", "compare", "verify", "audit", "doctor", "reproduce", "frontier", "benchmark",
     )  # fmt: skip
 
 
@@ -80,6 +81,12 @@ app.command(
 app.command("predict", short_help="Predicted ratings for a file of pairs", epilog=predict.EXAMPLE, rich_help_panel=USE)(
     predict.predict
 )
+app.command(
+    "personalise",
+    short_help="Your own people: lists from their own ratings, for them alone",
+    epilog=personalise.EXAMPLE,
+    rich_help_panel=USE,
+)(personalise.personalise)
 app.command("compare", short_help="Releases side by side", epilog=compare.EXAMPLE, rich_help_panel=USE)(compare.compare)
 app.command(
     "verify", short_help="Recompute the promise, check every byte", epilog=verify.EXAMPLE, rich_help_panel=CHECK

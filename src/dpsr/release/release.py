@@ -147,9 +147,12 @@ class Release:
         """Somebody who is not in the release: predictions and recommendations from their own ratings alone."""
         return FoldedInUser.from_ratings(self.model, items, values)
 
-    def personalise(self, ratings: OpensOwnRows) -> Personalised:
-        """Predictions and lists for each person from their own raw ratings and this release: for that person alone."""
-        return Personalised(self, ratings)
+    def personalise(self, ratings: OpensOwnRows, *, block: int | None = None) -> Personalised:
+        """Predictions and lists for each person from their own raw ratings and this release: for that person alone.
+
+        `block` is how many people are served at a time; it bounds memory and changes no list.
+        """
+        return Personalised(self, ratings, block=block)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder, whole or not at all."""

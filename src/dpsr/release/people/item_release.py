@@ -91,9 +91,12 @@ class ItemRelease:
         cells = self.index.cells_of(_ids(wanted))
         return self.side.predict(own, np.zeros(len(cells), dtype=np.int64), cells)
 
-    def personalise(self, ratings: OpensOwnRows) -> PersonalisedPeople:
-        """Predictions and lists for each person from their own raw ratings and the release: for that person alone."""
-        return PersonalisedPeople(self, ratings)
+    def personalise(self, ratings: OpensOwnRows, *, block: int | None = None) -> PersonalisedPeople:
+        """Predictions and lists for each person from their own raw ratings and the release: for that person alone.
+
+        `block` is how many people are served at a time; it bounds memory and changes no list.
+        """
+        return PersonalisedPeople(self, ratings, block=block)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder, whole or not at all."""
