@@ -196,7 +196,8 @@ def test_what_a_plan_measures_is_charged_too_and_never_more_than_is_left(dpsr, c
     assert dpsr("plan", *options, "--measure", "0.2", "--epsilon", "much").code == 2
     assert ledger.budget().charges == 0
     assert 0 < json.loads(dpsr("plan", *options, "--measure", "0.2").out)["epsilon_spent"] <= 0.2
-    assert (ledger.budget().left_epsilon, ledger.budget().releases) == (Fraction(1, 20), 1)
+    assert (ledger.budget().left_epsilon, ledger.budget().charges) == (Fraction(1, 20), 1)
+    assert ledger.budget().releases == 0, "a measurement has no folder, and so no manifest to record"
     assert "0.05 left" in dpsr("plan", *options, "--measure", "0.2").err
 
 
