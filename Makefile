@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 CORE := .venv/.core
 
-.PHONY: docs site demo test check bench benchmark reproduce frontier picture venv clean
+.PHONY: docs notebook site demo test check bench benchmark reproduce frontier picture venv clean
 
 venv: $(STAMP)
 
@@ -53,6 +53,9 @@ clean:
 
 site: $(STAMP)  ## the documentation site, link-checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+notebook: $(STAMP)  ## run the example notebook and store what it shows
+	$(BIN)/python tests/helpers/run_notebook.py examples/quickstart.ipynb
 
 docs: $(STAMP)  ## regenerate the command reference
 	$(BIN)/python -m dpsr.cli.reference > docs/cli.md
