@@ -44,7 +44,11 @@ BAD_FILES = {
         r"could be the timestamp: 'time', 'ts'.*timestamp=\"\" to leave",
     ),
     "repeated column": ("r.csv", b"userId,userId,movieId,rating\n1,1,1,5\n", r"more than one column could be the user"),
-    "five numbers": ("r.csv", b"0,1,2,5,99\n", r"no column looks like the user; the columns are '0', '1', '2'"),
+    "five numbers": (
+        "r.csv",
+        b"0,1,2,5,99\n",
+        r"no column looks like the user, the item or the rating; the columns are '0', '1', '2'",
+    ),
     "two columns": (
         "r.csv",
         b"user,item\n1,2\n",
