@@ -189,7 +189,7 @@ def test_all_columns_that_are_not_found_are_asked_for_at_once(tmp_path):
     path = tmp_path / "ratings.csv"
     path.write_text("Nutzer;Film;Bewertung\n1;1;3\n2;2;4\n")
     with pytest.raises(
-        DataError, match=r"the user or the rating; .*Name what to use with user=.*--user COLUMN --rating"
+        DataError, match=r"the user or the rating; .*with user=.*--user COLUMN --rating"
     ):
         Ratings.read(path, scale=SCALE)
 

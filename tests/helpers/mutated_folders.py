@@ -23,10 +23,10 @@ import pyarrow.parquet as pq
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.certify.manifest import Entry, Manifest, sha256_of
 from dpsr.errors import DpsrError, ReleaseError
+from dpsr.pipeline.account import Account
 from dpsr.pipeline.cards import card_of, check_card
 from dpsr.pipeline.compare import compare
 from dpsr.pipeline.explain import explain_release
-from dpsr.pipeline.account import Account
 from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release.folder.examination import examine
