@@ -188,9 +188,7 @@ def test_fractions_of_a_second_are_rounded_down_and_times_can_be_left_out(tmp_pa
 def test_all_columns_that_are_not_found_are_asked_for_at_once(tmp_path):
     path = tmp_path / "ratings.csv"
     path.write_text("Nutzer;Film;Bewertung\n1;1;3\n2;2;4\n")
-    with pytest.raises(
-        DataError, match=r"the user or the rating; .*with user=.*--user COLUMN --rating"
-    ):
+    with pytest.raises(DataError, match=r"the user or the rating; .*with user=.*--user COLUMN --rating"):
         Ratings.read(path, scale=SCALE)
 
 
