@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscop
 QUICK := not (spark or postgres or browser or notebook or slow)
 CORE := .venv/.core
 
-.PHONY: attack docs site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture venv clean
+.PHONY: attack docs notebook site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture venv clean
 
 venv: $(STAMP)
 
@@ -79,6 +79,9 @@ clean:
 
 site: $(STAMP)  ## the documentation site, link-checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+notebook: $(STAMP)  ## run the example notebook and store what it shows
+	$(BIN)/python tests/helpers/run_notebook.py examples/quickstart.ipynb
 
 docs: $(STAMP)  ## regenerate the command reference
 	$(BIN)/python -m dpsr.cli.reference > docs/cli.md
