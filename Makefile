@@ -4,17 +4,22 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 QUICK := not (spark or postgres or browser or notebook or slow)
+CORE := .venv/.core
 
-.PHONY: docs site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture venv clean
+.PHONY: attack docs site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture venv clean
 
 venv: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(CORE): pyproject.toml constraints.txt  # what a release needs, and nothing else
 	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $(CORE)
+
+$(STAMP): $(CORE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(STAMP)
 
-demo: $(STAMP)  ## the main job on an embedded sample
+demo: $(CORE)  ## the main job on an embedded sample
 	$(BIN)/dpsr demo --out demo-release --force
 
 test: $(STAMP)  ## lint, types, documentation, all tests
@@ -38,6 +43,11 @@ fuzz: $(STAMP)  ## ten thousand mutated release folders, in slices
 bench: $(STAMP)  ## ratios within one run; never a test
 	$(BIN)/python -m benchmarks
 
+QUICK ?=
+
+attack: $(STAMP)  ## attack the whole product as an adversary would; QUICK=1 for the short form
+	$(BIN)/python -m benchmarks.attack $(if $(QUICK),--quick)
+
 reproduce: $(STAMP)  ## the paper's experiment: tables, figures, tests
 	$(BIN)/dpsr reproduce --out reproduction
 
@@ -51,7 +61,7 @@ FULL ?=
 benchmark: $(STAMP)  ## every method side by side; FULL=--full for everything
 	$(BIN)/dpsr benchmark $(wildcard $(DATA)) realistic paper --out benchmark --document docs/benchmark.md $(FULL)
 
-picture: demo  ## the card of the demo release as an image; needs Chromium
+picture: $(STAMP) demo  ## the card of the demo release as an image; needs Chromium
 	$(BIN)/python tests/helpers/screenshot.py demo-release docs/card.png
 
 core:  ## what `pip install dpsr` alone brings: its size, and the main job with it
@@ -61,7 +71,7 @@ core:  ## what `pip install dpsr` alone brings: its size, and the main job with 
 	.core/bin/dpsr doctor
 	.core/bin/dpsr demo --out .core/demo-release
 	.core/bin/dpsr verify .core/demo-release
-	.core/bin/dpsr recommend .core/demo-release --user 0
+	.core/bin/dpsr recommend .core/demo-release --user 1
 	cd .core/lib/python*/site-packages && du -sm * | sort -rn | head -12 && du -sm .
 
 clean:

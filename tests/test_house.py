@@ -95,6 +95,34 @@ def test_only_the_rooms_that_may_can_reach_raw_values(module):
         assert "dpsr" not in GRAPH[module], "the front door leads everywhere"
 
 
+OWN = {"OwnRows", "OpensOwnRows", "OwnRatings"}
+"""Raw rows that are opened for the person they belong to, and what can open them."""
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_own_rows_are_opened_only_where_their_own_person_is_served(module):
+    if is_in(module, {"release.personalise", "release.people", "types.personal", "types.raw"}):
+        return
+    calls = {
+        node.func.attr
+        for node in ast.walk(TREES[module])
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+    assert "own_rows" not in calls
+    if module not in ("dpsr.types", "dpsr.release.release"):  # which hand the name on, and the sealed table
+        names = {
+            alias.name for node in ast.walk(TREES[module]) if isinstance(node, ast.ImportFrom) for alias in node.names
+        }
+        assert not names & OWN
+
+
+def test_what_writes_folders_cannot_reach_own_rows():
+    """What is made from a person's own rows has one way into a folder, `Contents`, which refuses it."""
+    for module in MODULES:
+        if is_in(module, {"release.folder", "release.verify", "release.adapters", "report"}):
+            assert not {one for one in GRAPH[module] if is_in(one, {"release.personalise"})}
+
+
 def test_rooms_that_should_reach_raw_values_do():
     """The test above would pass on an empty graph; this one would not."""
     for module in ("dpsr.privacy.vault.vault", "dpsr.data.ratings", "dpsr.pipeline.value"):

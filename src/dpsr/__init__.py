@@ -2,7 +2,8 @@
 
     from dpsr import DPSR, Ratings, Scale, load_release
 
-The four names are imported on first use, so that `dpsr --help` does not wait for numerical libraries.
+The four names are imported on first use, so that `dpsr --help` does not wait for numerical libraries. `__version__` is
+there, too.
 """
 
 from importlib import import_module
@@ -20,6 +21,8 @@ _ROOMS = {"DPSR": "dpsr.pipeline", "Ratings": "dpsr.data", "Scale": "dpsr.types"
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("dpsr")
     if name not in _ROOMS:
         raise AttributeError(f"module 'dpsr' has no attribute {name!r}")
     return getattr(import_module(_ROOMS[name]), name)

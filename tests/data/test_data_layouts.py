@@ -6,6 +6,7 @@ import pytest
 from file_layouts import CANONICAL, LAYOUTS, ROWS, text
 
 from dpsr.data import Ratings
+from dpsr.errors import DataError
 from dpsr.types.scale import Scale
 
 SCALE = Scale(1, 5)
@@ -31,6 +32,34 @@ def test_parquet_gives_the_table_that_was_written(tmp_path, name, string_ids):
     expected = {(str(u) if string_ids else u, i, float(r), t) for u, i, r, t in ROWS}
     assert set(zip(*table.values(), strict=True)) == expected
     assert table["user"] == sorted(table["user"])
+
+
+def test_a_decimal_comma_is_a_decimal_point_where_no_comma_separates(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("Benutzer;item;rating\n1;1;3,5\n1;2;0,5\n2;1;5\n")
+    ratings = Ratings.read(path, scale="0.5:5:0.5", user="Benutzer")
+    assert ratings.values.tolist() == [3.5, 0.5, 5.0]
+
+
+def test_a_day_is_its_first_second(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("user,item,rating,timestamp\n1,1,3,1970-01-02\n2,2,4,1969-12-31\n")
+    assert Ratings.read(path, scale=SCALE).mask.timestamps.tolist() == [86_400, -86_400]
+
+
+@pytest.mark.parametrize("odd", ["31/01/2020", "2020-13-01", "2020-01-31 25:00"])
+def test_a_date_that_no_calendar_has_or_two_would_read_differently_is_refused(tmp_path, odd):
+    path = tmp_path / "ratings.csv"
+    path.write_text(f"user,item,rating,timestamp\n1,1,3,1970-01-02\n2,2,4,{odd}\n")
+    with pytest.raises(DataError, match="ISO dates"):
+        Ratings.read(path, scale=SCALE)
+
+
+def test_one_json_array_is_told_what_to_do(tmp_path):
+    path = tmp_path / "ratings.json"
+    path.write_text('[{"user": 1, "item": 2, "rating": 3}]')
+    with pytest.raises(DataError, match="one object a line"):
+        Ratings.read(path, scale=SCALE)
 
 
 @pytest.mark.parametrize(("delimiter", "given"), [(";", ";"), ("|", "|"), ("\t", "\\t"), (" ", " "), ("::", "::")])

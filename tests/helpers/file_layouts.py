@@ -1,6 +1,7 @@
 """The same four ratings in every layout of a text file."""
 
 import gzip
+from datetime import UTC, datetime
 
 ROWS = [(196, 242, 3, 881250949), (186, 302, 3, 891717742), (22, 377, 1, 878887116), (186, 242, 5, 880606923)]
 CANONICAL = {
@@ -32,5 +33,22 @@ LAYOUTS = {
     "ratings.dat.gz": gzip.compress(text("::")),
     "RATINGS.CSV": text(",", "USERID,MOVIEID,RATING,TIMESTAMP"),
     "unknown.txt": text("::"),
+    "semicolons.csv": text(";", "userId;movieId;rating;timestamp"),
+    "semicolons_without_header.csv": text(";"),
+    "bars.txt": text("|", "userId|movieId|rating|timestamp"),
+    "ratings.jsonl": "".join(
+        f'{{"userId": {u}, "movieId": {i}, "rating": {r}, "timestamp": {t}}}\n' for u, i, r, t in ROWS
+    ).encode(),
+    "ratings.ndjson.gz": gzip.compress(
+        "".join(f'{{"user": {u}, "item": {i}, "rating": {r}, "ts": {t}}}\n' for u, i, r, t in ROWS).encode()
+    ),
+    "iso.csv": "\n".join(
+        ["userId,movieId,rating,timestamp"]
+        + [f"{u},{i},{r},{datetime.fromtimestamp(t, UTC):%Y-%m-%dT%H:%M:%SZ}" for u, i, r, t in ROWS]
+    ).encode(),
+    "iso_without_zone.csv": "\n".join(
+        ["userId;movieId;rating;datetime"]
+        + [f"{u};{i};{r},0;{datetime.fromtimestamp(t, UTC):%Y-%m-%d %H:%M:%S}" for u, i, r, t in ROWS]
+    ).encode(),
     "other_columns.csv": text(",", "User-ID,ISBN,Book-Rating,ts"),
 }

@@ -27,14 +27,13 @@ class Tally:
     failed: dict[int, str] = field(default_factory=dict)
 
 
-def run_cases(first, count, *, patience=PATIENCE):
+def run_cases(cases, *, patience=PATIENCE):
     """Try the cases; a failure ends its process, and another goes on with the next case."""
-    tally, end = Tally(), first + count
-    while first < end:
+    tally, todo = Tally(), list(cases)
+    while todo:
         with tempfile.TemporaryDirectory() as work:
-            said, words, code = _run(
-                [sys.executable, str(PROGRAM), str(Path(work) / "w"), str(first), str(end - first)], patience
-            )
+            command = [sys.executable, str(PROGRAM), str(Path(work) / "w"), *map(str, todo)]
+            said, words, code = _run(command, patience)
         begun = [int(line) for line in said.splitlines() if line.isdecimal()]
         if not begun:
             raise RuntimeError(f"no case was begun: {words}")
@@ -42,7 +41,7 @@ def run_cases(first, count, *, patience=PATIENCE):
         tally.loaded += sum(int(line.split()[1]) for line in said.splitlines() if line.startswith("loaded"))
         if code:
             tally.failed[begun[-1]] = f"exit code {code}: {words.strip()[-500:]}"
-        first = begun[-1] + 1
+        todo = todo[len(begun) :]
     return tally
 
 
@@ -57,7 +56,7 @@ def _run(command, patience):
 def main(count=10_000, first=0):
     total, began = Tally(), time.monotonic()
     for start in range(first, first + count, SLICE):
-        tally = run_cases(start, min(SLICE, first + count - start))
+        tally = run_cases(range(start, min(start + SLICE, first + count)))
         total.tried, total.loaded = total.tried + tally.tried, total.loaded + tally.loaded
         total.failed |= tally.failed
         for case, words in tally.failed.items():

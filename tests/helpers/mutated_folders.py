@@ -1,8 +1,8 @@
 """Release folders changed at random, and everything that reads one: run as a process of its own, which must not die.
 
-    python mutated_folders.py WORK FIRST COUNT
+    python mutated_folders.py WORK CASE ...
 
-tries the cases FIRST, FIRST + 1, ... and prints the number of each before it begins, so that whoever started the
+tries the cases, which are numbers, and prints the number of each before it begins, so that whoever started the
 process knows which one killed it. Case n is the same in every run. A case is a sound folder, one to three changes (JSON
 by its structure, tables by their columns, bytes, kinds of files), mostly resealed as a careful forger would, and then:
 verify and load must agree, and what loads must survive the card, everybody's lists, predictions and a comparison.
@@ -306,12 +306,12 @@ def survives(folder, sound):
     return True
 
 
-def main(work, first, count):
+def main(work, *cases):
     warnings.simplefilter("error")
     originals = bases(work)
     sound = load_release(Path(work) / "bases" / "charged")
     loaded = 0
-    for case in range(first, first + count):
+    for case in cases:
         print(case, flush=True)  # noqa: T201
         rnd = random.Random(case)
         folder = Path(work) / "case"
@@ -328,4 +328,4 @@ def main(work, first, count):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))

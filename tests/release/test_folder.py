@@ -5,14 +5,17 @@ import json
 import os
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsr import DPSR, load_release
+from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.data import paper_matrix, realistic
 from dpsr.errors import ReleaseError
 from dpsr.release.folder import atomic as place
 from dpsr.release.folder import files as folder_module
+from dpsr.release.folder.files import seal
+from dpsr.release.folder.parquet import writer
 
 NEEDED = {"certificate.json", "items.parquet", "model.json", "ratings.parquet", "users.parquet"}
 FILES = NEEDED | {"card.html", "manifest.json"}
@@ -136,3 +139,15 @@ def test_a_folder_with_a_missing_file_is_refused_with_advice(model, tmp_path, na
 def test_something_that_is_no_folder_is_refused(tmp_path):
     with pytest.raises(ReleaseError, match="not a readable release"):
         load_release(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("titles", [pa.array([1, 2]), pa.array(["Heat", None])], ids=["numbers", "missing"])
+def test_titles_that_are_not_text_are_refused(tmp_path, titles):
+    ratings = Ratings.from_arrays(["a", "a", "b"], [1, 2, 1], [1, 5, 3], scale=Scale(1, 5))
+    folder = DPSR(1.0).fit(ratings).save(tmp_path / "r")
+    table = pq.read_table(folder / "items.parquet").replace_schema_metadata(None).append_column("title", titles)
+    with writer(folder / "items.parquet", table.schema) as file:
+        file.write_table(table)
+    seal(folder)
+    with pytest.raises(ReleaseError, match="titles are text"):
+        load_release(folder)

@@ -152,7 +152,7 @@ def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
     return True
 
 
-_PER_CELL = ("scores",)
+_PER_CELL = ("scores", "scores of people")
 """Questions with as many numbers for every cell."""
 
 

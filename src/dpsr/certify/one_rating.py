@@ -1,11 +1,18 @@
 r"""How far one rating more or less moves sums to which every rating adds: squared bounds in whole steps.
 
-**levels, activity, coefficients.** A person adds one vector of length at most b; one rating more replaces it by another
-of such length, so the sum moves by at most 2 b.
+**levels, activity, coefficients, scores of people.** A person adds one vector of length at most b; one rating more
+replaces it by another of such length, so the sum moves by at most 2 b.
 
-**second moments.** A person adds what is above the diagonal of x x', |x|^2 <= b. One rating more replaces x by y, and
-|x x' - y y'|^2 = |x|^4 + |y|^4 - 2 (x y)^2 <= 2 b^2 over all entries, half of it above the diagonal: the sum moves by
-at most b.
+**second moments.** Over T chosen cells, a person with exactly one rating in n of them adds what is above the diagonal
+of a_n x x', with x as below (own level included), on a grid of sqrt b steps, and a_n = 1 / sqrt(n + r). One rating more
+adds a cell to the n, or takes one away (a second rating in a cell removes it), or neither; the pairs with that cell
+have length at most b a_n+1 sqrt n, for |x| <= 1, and the pairs of the n others move by at most
+
+    b (a_n sqrt 2 n D + (a_n - a_n+1) n / sqrt 2),      D = 2 c / (a (n + 1 + s)) + 1 / sqrt b,
+
+for |x x' - y y'| <= (|x| + |y|) |x - y|, of which a part 1 / sqrt 2 lies above the diagonal. The two are different
+entries, so their squares add up; rounding moves each entry by at most one step more. The bound is the largest over n
+from 0 to T.
 
 **names.** A rating adds the weight b to its item and nothing else moves.
 
@@ -35,7 +42,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from math import ceil
+from math import ceil, isqrt
 
 from dpsr.errors import PrivacyError
 
@@ -44,10 +51,13 @@ Settings = Mapping[str, float]
 LIPSCHITZ = Fraction("1.1531")
 """Above the steepest that (x, (1 - x^2)^(3/2)) gets, times a."""
 
-_ROOT_TWO = Fraction("1.4142136")
+_ROOT_TWO, _ROOT_HALF = Fraction("1.4142136"), Fraction("0.7071068")
 _MOST_RATINGS = 1 << 30
 
-SETTING_NAMES = ("bound", "clip", "shrink", "width")
+SETTING_NAMES = ("bound", "clip", "shrink", "width", "ramp", "cells")
+
+MOST_CELLS = 4096
+"""Of second moments: more would make the bound slow to check."""
 
 
 def replaced(settings: Settings) -> int:
@@ -78,12 +88,44 @@ def scores(settings: Settings) -> int:
     return ceil(g * g * (1 + linear * v - square * v * v) + 2 * _ROOT_TWO * g * (1 + K) + 2 * _MOST_RATINGS)
 
 
+def second_moments(settings: Settings) -> int:
+    """See the module; everything is rounded up to whole steps.
+
+    >>> settings = {"bound": 1 << 30, "clip": 1.5, "shrink": 40.0, "width": 0.8, "ramp": 8, "cells": 100}
+    >>> second_moments(settings) / 2**60 < 1.2
+    True
+    """
+    b, T, ramp = (_whole(settings, name) for name in ("bound", "cells", "ramp"))
+    clip, shrink, width = (Fraction(settings[name]) for name in ("clip", "shrink", "width"))
+    if T > MOST_CELLS or shrink <= 0 or clip <= 0 or width <= 0:
+        raise PrivacyError("second moments have a positive clip, width and shrinkage, and at most 4,096 cells")
+    return max(_moments_at(n, b, clip, shrink, width, ramp) for n in range(T + 1))
+
+
+def _moments_at(n: int, b: int, clip: Fraction, shrink: Fraction, width: Fraction, ramp: int) -> int:
+    """The squared bound for somebody with n cells, rounded up."""
+    now, later = moment_weight(n, ramp), moment_weight(n + 1, ramp)
+    shift = 2 * clip / (width * (n + 1 + shrink)) + Fraction(1, isqrt(b))
+    new = ceil(Fraction(b * later, MOMENT_WEIGHT) * (isqrt(n << 40) + 1) / (1 << 20)) + n + 1
+    old = ceil(Fraction(b, MOMENT_WEIGHT) * n * (now * _ROOT_TWO * shift + (now - later) * _ROOT_HALF)) + n + 1
+    return new * new + old * old
+
+
+MOMENT_WEIGHT = 1 << 20
+
+
+def moment_weight(n: int, ramp: int) -> int:
+    """a_n in steps of one over `MOMENT_WEIGHT`, rounded down."""
+    return isqrt(MOMENT_WEIGHT**2 // (n + ramp))
+
+
 SQUARED_BOUNDS: dict[str, Callable[[Settings], int]] = {
     "levels": replaced,
     "activity": replaced,
     "coefficients": replaced,
     "scores": scores,
-    "second moments": added,
+    "scores of people": replaced,
+    "second moments": second_moments,
     "names": added,
 }
 

@@ -23,10 +23,11 @@ of k such items does is at most k P[N > threshold - 1/sqrt k], in the person's l
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import inf, isqrt, nextafter, sqrt
+from math import erfc, inf, isqrt, nextafter, sqrt
 from typing import ClassVar
 
 from dpsr.certify.exact import float_up
@@ -166,18 +167,27 @@ class RatingPart(NormalPart):
 
 
 def naming_tail(threshold: int, squared_bound: int, variance: int) -> float:
-    """The chance that one of the items passes which one person alone rated, for the worst number of them, rounded up.
+    """The chance that one of the items passes that one person alone rated, for the worst number of them, rounded up."""
+    found = _naming(threshold, squared_bound, variance)
+    return min(max(float_up(most * Fraction(tail_up(_down(distance)))) for most, distance in found), 1.0)
+
+
+def rough_naming_tail(threshold: int, squared_bound: int, variance: int) -> float:
+    """The same in floating point."""
+    return max(most * erfc(distance / sqrt(2)) / 2 for most, distance in _naming(threshold, squared_bound, variance))
+
+
+def _naming(threshold: int, squared_bound: int, variance: int) -> Iterator[tuple[int, float]]:
+    """Numbers of items, and how many deviations each of them is from being named.
 
     With k items the weights are at most b / sqrt k; between two numbers of a geometric grid the larger number of items
     meets the larger weight.
     """
-    worst, few = 0.0, 1
+    few = 1
     while few <= MOST_NAMED:
         many = min(max(few + 1, few * 9 // 8), MOST_NAMED + 1)
-        distance = _down((threshold - sqrt(squared_bound / few)) / sqrt(variance))
-        worst = max(worst, float_up((many - 1) * Fraction(tail_up(distance))))
+        yield many - 1, (threshold - sqrt(squared_bound / few)) / sqrt(variance)
         few = many
-    return min(worst, 1.0)
 
 
 def root_up(square: Fraction) -> float:

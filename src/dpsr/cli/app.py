@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 import typer
+from rich.markup import escape
 
 from dpsr.cli import (
     audit,
@@ -18,6 +19,7 @@ from dpsr.cli import (
     frontier,
     keys,
     ledger,
+    personalise,
     plan,
     predict,
     recommend,
@@ -26,15 +28,16 @@ from dpsr.cli import (
     verify,
 )
 from dpsr.cli.help import Application, Group
-from dpsr.cli.terminal import out
+from dpsr.cli.settings import FILE, defaults, read_settings
+from dpsr.cli.terminal import err, out
 
 FIRST, RELEASE, USE, CHECK, RESEARCH = "First steps", "Release", "Use a release", "Check", "Research"
 
 
 class _Root(Group):
     order = (
-        "demo", "describe", "plan", "explain", "ledger", "keys", "release", "card", "recommend", "predict", "compare",
-        "verify", "audit", "doctor", "reproduce", "frontier", "benchmark",
+        "demo", "describe", "plan", "explain", "ledger", "keys", "release", "card", "recommend", "predict",
+        "personalise", "compare", "verify", "audit", "doctor", "reproduce", "frontier", "benchmark",
     )  # fmt: skip
 
 
@@ -78,6 +81,12 @@ app.command(
 app.command("predict", short_help="Predicted ratings for a file of pairs", epilog=predict.EXAMPLE, rich_help_panel=USE)(
     predict.predict
 )
+app.command(
+    "personalise",
+    short_help="Your own people: lists from their own ratings, for them alone",
+    epilog=personalise.EXAMPLE,
+    rich_help_panel=USE,
+)(personalise.personalise)
 app.command("compare", short_help="Releases side by side", epilog=compare.EXAMPLE, rich_help_panel=USE)(compare.compare)
 app.command(
     "verify", short_help="Recompute the promise, check every byte", epilog=verify.EXAMPLE, rich_help_panel=CHECK
@@ -109,6 +118,11 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def root(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version."),
 ) -> None:
     """Share ratings, or learn from them, without giving anyone away."""
+    if settings := read_settings():
+        context.default_map = defaults(context.command, settings)
+        if any(context.default_map.get(context.invoked_subcommand or "", {}).values()):
+            err.print(f"Settings of {FILE}: {escape(', '.join(f'{k} = {v}' for k, v in settings.items()))}")

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from dpsr.cli.stages import showing_stages
 from dpsr.cli.terminal import out, promise, verdict
 
 if TYPE_CHECKING:
@@ -21,22 +22,30 @@ EXAMPLE = "Example: dpsr demo --out demo-release"
 def demo(
     out_dir: Annotated[Path, typer.Option("--out", help="Folder for the release.")] = Path("demo-release"),
     epsilon: Annotated[float, typer.Option(help="Privacy budget per rating.")] = 1.0,
+    sample: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write the sample as files to try commands on, and stop.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing release folder.")] = False,
 ) -> None:
     """Release the embedded sample privately and compare it with honest yardsticks."""
     from dpsr import DPSR
     from dpsr.certify.amounts import check_epsilon
     from dpsr.data import demo_ratings
+    from dpsr.data.sample import write_sample
     from dpsr.evaluate.protocol import against_yardsticks
     from dpsr.release import check_target
 
+    if sample is not None:
+        written = write_sample(sample)
+        out.print(f"Written: {escape(', '.join(map(str, written)))}. The scale is 1:5:1.", soft_wrap=True)
+        return
     check_epsilon(epsilon)
     check_target(out_dir, overwrite=force)
     train, test = demo_ratings().split(0.2, seed=0)
     check_replaceable(out_dir, train.mask.census)
     out.print(f"Embedded sample (synthetic): {len(train):,} ratings to learn from, {len(test):,} held out.")
     out.print(f"{promise(epsilon)}\n")
-    with out.status("Releasing ..."):
+    with showing_stages():
         model = DPSR(epsilon).fit(train)
         folder = model.save(out_dir, overwrite=force)
     with out.status("Comparing ..."):

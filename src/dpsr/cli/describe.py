@@ -6,8 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 import typer
+from rich.markup import escape
 
-from dpsr.cli.reading import Delimiter, Item, Query, Rating, RatingsFile, Timestamp, User
+from dpsr.cli.reading import Delimiter, Duplicates, Item, Query, Rating, RatingsFile, Reading, Timestamp, User
 from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
 
@@ -20,6 +21,9 @@ NOTE = (
     "No rating was looked at: all of this is public in a release. A person with k ratings is protected at k times "
     "epsilon as a whole."
 )
+
+
+_KINDS = {"int64": "whole numbers", "string": "text"}
 
 
 def describe(
@@ -37,17 +41,21 @@ def describe(
 
     ratings.check(query)
     columns = {"user": user, "item": item, "rating": rating, "timestamp": timestamp}
+    taken = ""
     if query is None:
-        shape = describe_file(ratings.text, **columns, delimiter=delimiter)
+        reading = Reading(ratings, "", user, item, rating, timestamp, delimiter, Duplicates.error, snap=False)
+        with reading.at_hand() as path:
+            taken = reading.columns_in(path)
+            shape = describe_file(path, **columns, delimiter=delimiter)
     else:
         shape = describe_query(ratings.text, query, **columns)
     if as_json:
         typer.echo(json.dumps(shape.to_dict(), indent=2))
         return
-    _print(shape)
+    _print(shape, taken)
 
 
-def _print(shape: Shape) -> None:
+def _print(shape: Shape, taken: str) -> None:
     from rich.table import Table
 
     facts = Table(show_header=False, title=shape.source, title_justify="left")
@@ -57,6 +65,8 @@ def _print(shape: Shape) -> None:
     spread.add_row("user", *(f"{count:,}" for count in shape.per_user.values()))
     spread.add_row("item", *(f"{count:,}" for count in shape.per_item.values()))
     out.print(facts)
+    if taken:
+        out.print(escape(taken))
     out.print(spread)
     out.print(NOTE)
 
@@ -65,8 +75,8 @@ def _facts(shape: Shape) -> dict[str, str]:
     repeated = f"{shape.duplicates:,}" + (" (choose with --duplicates first or last)" if shape.duplicates else "")
     times = "none" if shape.first is None else f"{shape.first} to {shape.last} (UTC)"
     return {
-        "users": f"{shape.n_users:,} ({shape.ids['user']} ids)",
-        "items": f"{shape.n_items:,} ({shape.ids['item']} ids)",
+        "users": f"{shape.n_users:,} (ids are {_KINDS.get(shape.ids['user'], shape.ids['user'])})",
+        "items": f"{shape.n_items:,} (ids are {_KINDS.get(shape.ids['item'], shape.ids['item'])})",
         "ratings": f"{shape.n_ratings:,}",
         "share of cells rated": f"{shape.density:.3%}",
         "rows that repeat a pair": repeated,

@@ -20,6 +20,9 @@ def frontier(
     ),
     seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 3,
     epsilons: Annotated[str, typer.Option(help="Budgets, separated by commas.")] = "0.1,0.5,1,2,3,5,10",
+    methods: Annotated[
+        str | None, typer.Option(help="Some methods only, by name, separated by commas: dpsr,dpsr-personalised.")
+    ] = None,
     ideas: Annotated[bool, typer.Option("--ablation", help="Leave out one idea at a time instead.")] = False,
 ) -> None:
     """Measure every method on real ratings at every epsilon, with the targets beside. NOT PRIVATE."""
@@ -27,7 +30,12 @@ def frontier(
     from dpsr.evaluate.studies.frontier import frontier_study
     from dpsr.evaluate.studies.study import parse_epsilons
 
-    study = (ablation_study if ideas else frontier_study)(data, epsilons=parse_epsilons(epsilons), seeds=range(seeds))
+    budgets, splits = parse_epsilons(epsilons), range(seeds)
+    if ideas:
+        study = ablation_study(data, epsilons=budgets, seeds=splits)
+    else:
+        chosen = None if methods is None else methods.split(",")
+        study = frontier_study(data, epsilons=budgets, seeds=splits, methods=chosen)
     result = run_with_progress(study, out_dir)
     show_report(result.report)
     out.print(f"{len(result.files)} tables and figures in [bold]{out_dir}[/bold]; {result.report.name} is above.")

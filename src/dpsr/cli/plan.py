@@ -6,6 +6,7 @@ import json
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from dpsr.cli.reading import (
@@ -54,11 +55,13 @@ def plan(
     """Say what accuracy to expect at each epsilon, before anything is spent."""
     from dpsr.pipeline.plan import plan_table
 
-    table = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap, query).read()
+    reading = Reading(ratings, scale, user, item, rating, timestamp, delimiter, duplicates, snap, query)
+    table = reading.read()
     report = plan_table(table, epsilon, spread=spread)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2))
         return
+    out.print(escape(f"{ratings.name}: {len(table):,} ratings. {reading.taken}".rstrip()))
     shown = Table(title="What to expect", title_justify="left")
     for name in ("epsilon", "RMSE", "constant", "unknowable", "too few ratings", "privacy"):
         shown.add_column(name, justify="right")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,10 +39,16 @@ class RatingsSource:
         return is_address(self.text)
 
     @property
+    def is_stdin(self) -> bool:
+        return self.text == "-"
+
+    @property
     def name(self) -> str:
         from dpsr.database import Database
         from dpsr.quoting import file_name
 
+        if self.is_stdin:
+            return "standard input"
         return str(Database.parse(self.text)) if self.is_database else file_name(Path(self.text))
 
     def check(self, query: str | None) -> None:
@@ -55,14 +66,18 @@ RatingsFile = Annotated[
     RatingsSource,
     typer.Argument(
         parser=RatingsSource,
-        help="CSV, TSV, Parquet or a MovieLens file (u.data, ratings.dat); or a database, sqlite:///file.db or "
-        "postgresql://user@host/database, with --query.",
+        help="CSV in any common form, TSV, JSON lines, Parquet or a MovieLens file, compressed or not; - for standard "
+        "input; or a database, sqlite:///file.db or postgresql://user@host/database, with --query.",
     ),
 ]
 Query = Annotated[str | None, typer.Option(help="The SELECT that gives the ratings, if they are in a database.")]
 ScaleText = Annotated[str, typer.Option(help="The rating scale, LOW:HIGH:STEP, as printed on the rating form.")]
 User = Annotated[str | None, typer.Option(help="Name of the user column, if it is not found.")]
 Item = Annotated[str | None, typer.Option(help="Name of the item column, if it is not found.")]
+Items = Annotated[
+    Path | None,
+    typer.Option(metavar="CATALOGUE", help="File of items, an id and perhaps a title in each row: titles name items."),
+]
 Rating = Annotated[str | None, typer.Option(help="Name of the rating column, if it is not found.")]
 Timestamp = Annotated[str | None, typer.Option(help="Name of the timestamp column, if it is not found.")]
 Delimiter = Annotated[str | None, typer.Option(help="Field separator of a text file, if it is not found.")]
@@ -70,9 +85,9 @@ OnDuplicates = Annotated[Duplicates, typer.Option(help="A (user, item) pair rate
 Snap = Annotated[bool, typer.Option("--snap", help="Put continuous ratings on the scale's grid.")]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reading:
-    """How a rating file is to be read."""
+    """How a rating file is to be read; afterwards `taken` says which columns were."""
 
     source: RatingsSource
     scale: str
@@ -84,6 +99,7 @@ class Reading:
     duplicates: Duplicates
     snap: bool
     query: str | None = None
+    taken: str = ""
 
     @property
     def columns(self) -> dict[str, str | None]:
@@ -97,7 +113,30 @@ class Reading:
 
         if self.query is not None or self.source.is_database:
             raise ParameterError("ratings in a database are read into memory. Use --engine memory, or export a file.")
+        if self.source.is_stdin:
+            raise ParameterError("standard input is read into memory. Use --engine memory, or save it to a file.")
+        self.taken = self.columns_in(Path(self.source.text))
         return Path(self.source.text)
+
+    def columns_in(self, path: Path) -> str:
+        """Which columns are taken for what, in words."""
+        from dpsr.data.files.read import columns_taken
+        from dpsr.quoting import quoted
+
+        found = columns_taken(path, **self.columns, delimiter=self.delimiter)
+        return "Columns: " + ", ".join(f"{role} = {quoted(name)}" for role, name in found.items()) + "."
+
+    @contextmanager
+    def at_hand(self) -> Iterator[Path]:
+        """The file; what comes through a pipe is kept in one that nobody else can read, as long as it is needed."""
+        if not self.source.is_stdin:
+            yield Path(self.source.text)
+            return
+        with TemporaryDirectory(prefix="dpsr.") as folder:
+            path = Path(folder) / "standard input"
+            with path.open("wb") as copy:
+                shutil.copyfileobj(sys.stdin.buffer, copy)
+            yield path
 
     def read(self) -> Ratings:
         """Read it, or say in one sentence why not."""
@@ -107,5 +146,7 @@ class Reading:
         self.source.check(self.query)
         if self.query is None:
             options = {**columns, "delimiter": self.delimiter}
-            return Ratings.read(self.source.text, scale=scale, duplicates=self.duplicates.value, **options)
+            with self.at_hand() as path:
+                self.taken = self.columns_in(path)
+                return Ratings.read(path, scale=scale, duplicates=self.duplicates.value, **options)
         return Ratings.from_sql(self.source.text, self.query, scale=scale, duplicates=self.duplicates.value, **columns)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpsr.cli.opening import ReleaseFolder, open_release
+from dpsr.cli.reading import Items
 from dpsr.cli.rows import Format, FormatOption, JsonRows, show
 from dpsr.cli.terminal import err, out
 from dpsr.quoting import for_terminal
@@ -36,6 +37,7 @@ def recommend(
         Path | None, typer.Option("--out", help="File for --all, .parquet or .csv: user, rank, item, score.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    items: Items = None,
     how: FormatOption = Format.table,
     as_json: JsonRows = False,
 ) -> None:
@@ -47,9 +49,9 @@ def recommend(
     if everyone != (out_file is not None):
         raise ParameterError("--all and --out FILE belong together; a single list is printed (--format csv > FILE).")
     if out_file is not None:
-        _write_all(release, out_file, n, force)
+        _write_all(release, out_file, n, force, items)
         return
-    loaded = open_release(release)
+    loaded = _titled(open_release(release), items)
     rows, shape = _one_list(loaded, user, rated or [], n), Format.json if as_json else how
     if shape is Format.table:
         show(rows.drop(["user"]), shape, title=f"For user {user}" if user is not None else "For somebody new")
@@ -58,19 +60,25 @@ def recommend(
         show(rows, shape)
 
 
+def _titled(loaded: Release, items: Path | None) -> Release:
+    from dpsr.data.files.catalogue import read_catalogue
+
+    return loaded if items is None else loaded.with_titles(read_catalogue(items))
+
+
 def _one_list(loaded: Release, user: str | None, rated: list[str], n: int) -> pa.Table:
     from dpsr.release.lists.one import list_of_guest, list_of_user
 
     return list_of_guest(loaded, rated, n) if user is None else list_of_user(loaded, user, n)
 
 
-def _write_all(release: Path, out_file: Path, n: int, force: bool) -> None:
+def _write_all(release: Path, out_file: Path, n: int, force: bool, items: Path | None) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from dpsr.release.folder.atomic import check_file
 
     check_file(out_file, overwrite=force)
-    loaded = open_release(release)
+    loaded = _titled(open_release(release), items)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task("users", total=loaded.mask.n_users)

@@ -21,10 +21,12 @@ from dpsr.cli.reading import (
     Delimiter,
     Duplicates,
     Item,
+    Items,
     OnDuplicates,
     Query,
     Rating,
     RatingsFile,
+    RatingsSource,
     Reading,
     ScaleText,
     Snap,
@@ -80,6 +82,7 @@ def release(
         bool, typer.Option("--another-file", help="The data set may have grown or changed since its last charge.")
     ] = False,
     note: Annotated[str, typer.Option(help="A line for the ledger's history, such as what the release is for.")] = "",
+    items: Items = None,
     method: Annotated[
         Method, typer.Option(help="Pipeline: ours, the paper's (repaired), or exactly as published.")
     ] = Method.default,
@@ -113,13 +116,15 @@ def release(
     """Turn ratings into a private release: a rating table, a model and a certificate."""
     account, shown = None, err if as_json else out
     try:
+        from dpsr.data.files.catalogue import read_catalogue
         from dpsr.pipeline.account import Account
         from dpsr.pipeline.methods import build
         from dpsr.pipeline.publish import check_order, check_space, publish
 
-        check_asking(as_json, yes)
+        check_asking(as_json, yes, ratings)
         check_engine(engine, memory, work)
         signer = None if sign is None else open_key(sign)
+        catalogue = None if items is None else read_catalogue(items)
         estimator = build(method.value, epsilon)
         account = Account.open(ledger, dataset, epsilon, note) if ledger else None
         check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
@@ -128,7 +133,7 @@ def release(
         with gathered(reading, engine, estimator, out_dir, memory or "2GB", work) as (table, journal):
             check_space(table, out_dir)
             account = None if account is None else settled(account, table, same_data, another_file, ask=not yes)
-            shown.print(preview(ratings.name, table, epsilon, account))
+            shown.print(preview(ratings.name, reading.taken, table, epsilon, account))
             if not yes:
                 agree()
             with showing_stages():
@@ -141,6 +146,7 @@ def release(
                     journal=journal,
                     signer=signer,
                     last_call=too_late,
+                    catalogue=catalogue,
                 )
     except KeyboardInterrupt:
         spent = "nothing was spent." if account is None else account.spent()
@@ -183,9 +189,12 @@ def check_engine(engine: Engine, memory: str | None, work: Path | None) -> None:
         raise ParameterError("--memory and --work are for ratings kept on disk. Add --engine disk, or leave them out.")
 
 
-def check_asking(as_json: bool, yes: bool) -> None:
+def check_asking(as_json: bool, yes: bool, ratings: RatingsSource) -> None:
     """A script cannot be asked."""
     from dpsr.errors import ParameterError
+
+    if ratings.is_stdin and not yes:
+        raise ParameterError("the ratings come where an answer would come from: agree beforehand with --yes.")
 
     if as_json and not yes:
         raise ParameterError(
@@ -207,13 +216,13 @@ def settled(account: Account, table: RawRatings | RawTable, same: bool, another:
     return account
 
 
-def preview(name: str, table: RawRatings | RawTable, epsilon: float, account: Account | None) -> str:
+def preview(name: str, taken: str, table: RawRatings | RawTable, epsilon: float, account: Account | None) -> str:
     """What is there, what is promised, and what it will cost, before anything is spent."""
     from dpsr.pipeline.publish import census_of
 
     census = census_of(table)
     counts = f"{census.n_ratings:,} ratings, {census.n_users:,} users, {census.n_items:,} items."
-    lines = [f"{escape(name)}: {counts}", promise(epsilon, timed=census.timed)]
+    lines = [f"{escape(name)}: {counts}", *([escape(taken)] if taken else []), promise(epsilon, timed=census.timed)]
     return "\n".join([*lines, NO_LEDGER if account is None else price(account)])
 
 

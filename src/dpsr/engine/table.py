@@ -189,6 +189,10 @@ class Table(ABC):
         """Who rated what, where that is in memory; else who is in the table, and how often."""
         return self.census
 
+    def check_keeps_secrets(self) -> None:
+        """Refuse, before anything is asked or paid for, to draw where the key would be written down in the clear."""
+        return
+
     def mask_only(self) -> Table:
         """A table for passes that read nothing but who rated what and are too light to travel."""
         return self

@@ -31,13 +31,13 @@ import numpy.typing as npt
 from dpsr.arrays import Floats
 from dpsr.engine import BlockResult
 from dpsr.engine.raw import RawTable
-from dpsr.evaluate.contract import MASK, SEEDED, PrivateMethod, Protection
+from dpsr.evaluate.contract import JOINT, MASK, SEEDED, PrivateMethod, Protection
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.pipeline import DPSR
 from dpsr.pipeline.value import Recipe
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
-from dpsr.release import Contents
+from dpsr.release import Contents, Personalised
 from dpsr.types import Census, Scale
 from dpsr.types.raw import RawRatings
 from dpsr.value.allocation import Allocation, allocate
@@ -60,6 +60,19 @@ class DefaultPipeline(PrivateMethod):
         assert isinstance(fitted, Contents)
         price = fitted.certificate
         return fitted.model, Protection("rating value", price.epsilon, price.delta, MASK, SEEDED)
+
+
+@dataclass
+class PersonalisedPipeline(PrivateMethod):
+    """`DPSR(epsilon)`, and everybody's own raw ratings for their own predictions (joint DP)."""
+
+    def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
+        fitted = DPSR(self.epsilon, random_state=self.noise_seed).fit(ratings)
+        price = fitted.certificate
+        protection = Protection("rating value", price.epsilon, price.delta, MASK, f"{JOINT}; {SEEDED}")
+        personal = fitted.personalise(ratings)
+        assert isinstance(personal, Personalised)
+        return personal.model(), protection
 
 
 @dataclass

@@ -28,11 +28,14 @@ from dpsr.evaluate.peers.mcsherry_mironov import McSherryMironov
 from dpsr.evaluate.peers.noisy_ratings import NoisyRatings
 from dpsr.evaluate.peers.objective import ObjectivePerturbation
 from dpsr.evaluate.peers.shin import LocalMF
-from dpsr.evaluate.pipelines import RECIPES, DefaultPipeline, PaperPipeline
+from dpsr.evaluate.pipelines import RECIPES, DefaultPipeline, PaperPipeline, PersonalisedPipeline
 from dpsr.types.raw import RawRatings
 
 OURS, CONSTANT, BIAS, REFERENCE = "dpsr", "constant", "bias", "als"
 """Our method, the least that must be beaten, the honest yardstick, and the model to whose lists others are compared."""
+
+PERSONALISED = "dpsr-personalised"
+"""Our method, with everybody's own raw ratings for their own predictions."""
 
 NEARLY_NO_NOISE = 20.0
 """The epsilon at which our pipeline shows what it would do without noise."""
@@ -99,6 +102,7 @@ METHODS: dict[str, Method] = {
         _baseline(REFERENCE, lambda seed: ALS(random_state=seed)),
         _baseline("svd++", SVDpp),
         _baseline("paper-mf", lambda seed: MF(batch_size=LARGE_BATCH, random_state=seed)),
+        _private(PERSONALISED, PersonalisedPipeline, joint=True, variant_of=OURS),
         _private("dpsr-20", _nearly_noiseless, budgeted=False, variant_of=OURS),
         *(
             _private(recipe_name(name), partial(DefaultPipeline, recipe=recipe), variant_of=OURS)

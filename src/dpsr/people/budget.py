@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
+from dpsr.certify.one_rating import scores
 from dpsr.people.cells import Cells
 from dpsr.people.levels import SIZES, PeopleLevels, Weights
 
@@ -95,6 +96,38 @@ def best_round(
                     best = Round(alpha, gamma, floor * size, error)
     assert best is not None
     return best
+
+
+def rating_weights(levels: PeopleLevels, shrink: float, width: float) -> Weights:
+    """How ratings weigh that are scaled by themselves: x = z / sqrt(z^2 + width^2), with z normal."""
+    ratings = levels.ratings
+    pull = 1.0 if shrink == 0 else float((ratings * (shrink / (SIZES + shrink)) ** 2).sum() / ratings.sum())
+    z = np.sqrt(1 + pull * levels.variance) * np.linspace(-6, 6, 1201)
+    p = np.exp(-0.5 * np.linspace(-6, 6, 1201) ** 2)
+    p /= p.sum()
+    mean = float((p * width**2 / (z * z + width**2) ** 1.5).sum())
+    square = float((p * z * z / (z * z + width**2)).sum())
+    return Weights(mean, square / mean, levels.people * mean)
+
+
+def best_shrink(
+    noise: float, levels: PeopleLevels, cells: Cells, unit: Weights, clip: float, width: float, own: float
+) -> tuple[float, float]:
+    """Own levels shrunk by `own`, or none (0): which leaves less error in the effects, and how much.
+
+    `noise` is that of a question of sensitivity one.
+    """
+    best, least = 0.0, np.inf
+    for shrink in (0.0, own):
+        w = rating_weights(levels, shrink, width)
+        bound = scores({"bound": 1 << 20, "clip": clip, "shrink": shrink, "width": width})
+        reach = cells.reach * w.mean / unit.mean
+        information = (reach / noise) ** 2 * 2.0**40 / bound
+        information = information / (1 + information * w.kappa / np.maximum(reach, 1e-6))
+        error = left_over(cells.lam, np.sqrt(information), cells.uncertainty, 1.0)
+        if error < least:
+            best, least = shrink, error
+    return best, float(least)
 
 
 def cells_to_name(lam: Floats, unit: Weights, people: float, threshold: float) -> Ints:

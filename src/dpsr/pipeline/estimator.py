@@ -21,6 +21,7 @@ import numpy.typing as npt
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.manifest import MANIFEST, sha256_of
+from dpsr.data.files.catalogue import read_catalogue
 from dpsr.data.score import root_mean_square_error
 from dpsr.errors import DataError, NotFittedError, ParameterError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
@@ -33,7 +34,7 @@ from dpsr.release.folder.files import write_release
 from dpsr.release.lists.tables import RecommendationLists
 from dpsr.release.people import PersonalisedPeople
 from dpsr.release.release import ManyIds, Unknown
-from dpsr.types import Model
+from dpsr.types import Catalogue, Model
 from dpsr.types.mask import Ids
 from dpsr.types.raw import RawRatings
 
@@ -227,6 +228,12 @@ class PrivateRecommender(Parameters, ABC):
     def personalise(self, ratings: RawRatings) -> Personalised | PersonalisedPeople:
         """Predictions and lists for each person from their own raw ratings and the release: for that person alone."""
         return self.release.personalise(ratings)
+
+    def with_titles(self, items: str | Path | Catalogue) -> Self:
+        """Lists and cards name items by their titles: from a file (CSV, Parquet, ...) or a catalogue."""
+        catalogue = items if isinstance(items, Catalogue) else read_catalogue(items)
+        self.release_ = self.release.with_titles(catalogue)
+        return self
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder with its card, whole or not at all; a ledger that paid records it first."""

@@ -26,6 +26,7 @@ from dpsr.data.ingest import ingest
 from dpsr.data.spark.files import spark_table_of_file
 from dpsr.data.spark.session import spark_session
 from dpsr.engine.raw import RawTable
+from dpsr.engine.spark.secrecy import check_encrypts
 from dpsr.engine.spark.table import SparkTable
 from dpsr.engine.table import BLOCK_RATINGS
 from dpsr.engine.work_folder import chosen_folder, hidden_folder, one_inside_the_other
@@ -118,6 +119,7 @@ def table_on_spark(path: Path, *, scale: Scale, duplicates: str = "error", **nam
         )
     announce("Reading the ratings with Spark")
     with spark_session() as session:
+        check_encrypts(session.sparkContext)
         raw = spark_table_of_file(session, path, scale=scale, **named)
         try:
             yield raw

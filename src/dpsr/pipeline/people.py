@@ -16,18 +16,19 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from dpsr.arrays import Floats
+from dpsr.arrays import Floats, Ints
 from dpsr.certify.amounts import check_delta
 from dpsr.certify.certificate import UNITS
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.people import budget
-from dpsr.people.budget import Taste, best_round, cells_to_name, expected_taste
+from dpsr.people.budget import Taste, best_round, best_shrink, cells_to_name, expected_taste, rating_weights
 from dpsr.people.factors import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
 from dpsr.people.learning import Learning
-from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
+from dpsr.people.levels import SIZES, PeopleLevels, Totals, Weights, read_levels
 from dpsr.pipeline.estimator import announce
-from dpsr.privacy.vault.people import PeopleVault
+from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.contributions import coefficients_reach
+from dpsr.privacy.vault.people.rating_vault import CLIP, RAMP, SHRINK, WIDTH
 from dpsr.types.catalogue import Catalogue
 from dpsr.types.item_side import ItemIndex, ItemSide
 from dpsr.types.mask import Ids
@@ -48,7 +49,6 @@ def learn_people(vault: PeopleVault) -> tuple[ItemSide, ItemIndex]:
     state = Learning.start(vault.scale, vault.n_cells, ask_levels(vault))
     calibrated = _worth_calibrating(vault, state.levels)
     later = budget.COEFFICIENTS if calibrated else 0.0
-    names = budget.NAMES if vault.declared is None else 0.0
     announce("Asking for scores of items")
     _ask_scores(vault, state, min(budget.FIRST, 0.5 * vault.left), first=True)
     if calibrated:
@@ -60,11 +60,97 @@ def learn_people(vault: PeopleVault) -> tuple[ItemSide, ItemIndex]:
     rounds = 2 if state.factors is not None else 1
     announce("Asking again, knowing more")
     for left in range(rounds, 0, -1):
-        _ask_scores(vault, state, (vault.left - names - later * left) / left)
+        _ask_scores(vault, state, (vault.left - _for_names(vault) - later * left) / left)
         if calibrated:
             _ask_coefficients(vault, state)
     announce("Asking which items may be named")
     return state.side, ask_names(vault, state)
+
+
+def learn_ratings(vault: RatingVault) -> tuple[ItemSide, ItemIndex]:
+    """All questions in order, at the unit `rating`; the whole budget is spent.
+
+    Scores are added up rating by rating, so that somebody with many ratings counts fully. Second moments and products
+    with people's coefficients tie all ratings of a person together: they are asked as of people, at their higher price.
+    """
+    announce("Asking how many people there are, and how they rate")
+    levels = ask_levels(vault)
+    state = Learning.start(vault.scale, vault.n_cells, levels, rating_weights(levels, 0.0, WIDTH))
+    calibrated = _worth_calibrating(vault, state.levels)
+    later = budget.COEFFICIENTS if calibrated else 0.0
+    announce("Asking for scores of items")
+    _ask_rating_scores(vault, state, min(budget.FIRST, 0.5 * vault.left))
+    if calibrated:
+        _ask_coefficients(vault, state)
+    announce("Asking for directions of taste")
+    if _ask_rating_factors(vault, state):
+        for _ in range(2 if calibrated else 0):
+            _ask_coefficients(vault, state)
+        if _products_pay(vault, state, vault.left - _for_names(vault) - 2 * later):
+            _ask_scores(vault, state, (vault.left - _for_names(vault) - 2 * later) / 2)
+            if calibrated:
+                _ask_coefficients(vault, state)
+    announce("Asking again, knowing more")
+    _ask_rating_scores(vault, state, vault.left - _for_names(vault) - later)
+    if calibrated:
+        _ask_coefficients(vault, state)
+    announce("Asking which items may be named")
+    return state.side, ask_names(vault, state)
+
+
+def _ask_rating_factors(vault: RatingVault, state: Learning) -> bool:
+    """Second moments at the unit `rating`, if what they may reveal is worth more than it takes from the effects.
+
+    Relative to weights 1 / n of people, which `choose_cells` and `read_moments` think in, the moments a_n x x' are
+    larger by the mean over ratings of n a_n times the mean of x^2.
+    """
+    if vault.left < 2 * budget.MOMENTS or state.cells is None:
+        return False
+    levels, share, lam = state.levels, budget.MOMENTS, np.maximum(state.cells.lam, 1e-12)
+    order = np.argsort(-lam, kind="stable")
+    ratings = lam[order[:MOST_CELLS]] / state.unit.mean
+    larger = float((levels.ratings * SIZES / np.sqrt(SIZES + RAMP)).sum() / levels.ratings.sum())
+    larger *= state.unit.kappa * state.unit.mean
+    revealed = choose_cells(ratings, levels.people, vault.moments_noise(share, MOST_CELLS) / larger)
+    if len(revealed) == 0:
+        return False
+    seen = float((ratings[: len(revealed)] * revealed).sum() / (lam.sum() / state.unit.mean))
+    gain = budget.EXPECTED_FACTORS * TASTE * expected_taste(levels, seen, TASTE)[0] * seen
+    if gain < _effects_error(vault, state, vault.left - share) - _effects_error(vault, state, vault.left):
+        return False
+    answer = vault.rating_moments(share, state.side, order[: len(revealed)], level=levels.mean_level)
+    return _read_factors(state, answer.values / larger, answer.noise / larger, order, ratings[: len(revealed)])
+
+
+def _effects_error(vault: RatingVault, state: Learning, share: float) -> float:
+    """What a round of rating scores with this share would leave of the effects' error."""
+    assert state.cells is not None
+    noise = 1 / (vault.mu * np.sqrt(share))
+    return best_shrink(noise, state.levels, state.cells, state.unit, CLIP, WIDTH, SHRINK)[1]
+
+
+def _products_pay(vault: RatingVault, state: Learning, share: float) -> bool:
+    """Whether half of what is left, spent on scores of people with factors, saves more than it costs the effects."""
+    assert state.cells is not None
+    noise, taste, lam = vault.replaced / (vault.mu * np.sqrt(share / 2)), state.taste, state.cells.lam
+    chosen = best_round(noise, state.levels, state.cells, state.unit, state.popularity_slope, taste)
+    known = np.array([state.levels.known_per_rating(float(one)) for one in taste.known])
+    today = float((taste.variances * known * (lam @ taste.uncertainty)).sum() / lam.sum())
+    return min(chosen.error, _effects_error(vault, state, share / 2)) < today + _effects_error(vault, state, share)
+
+
+def _for_names(vault: PeopleVault) -> float:
+    """What is kept for names; little where little is left, and nothing for a declared list."""
+    return min(budget.NAMES, vault.left / 4) if vault.declared is None else 0.0
+
+
+def _ask_rating_scores(vault: RatingVault, state: Learning, share: float) -> None:
+    """A round of scores with or without own levels, whichever leaves less error in the effects."""
+    shrink, noise = 0.0, 1 / (vault.mu * np.sqrt(share))
+    if state.cells is not None:
+        shrink, _ = best_shrink(noise, state.levels, state.cells, state.unit, CLIP, WIDTH, SHRINK)
+    answer = vault.rating_scores(share, state.side, level=state.levels.mean_level, shrink=shrink)
+    state.add_scores(answer.values, answer.noise, WIDTH, 0.0, rating_weights(state.levels, shrink, WIDTH))
 
 
 def ask_levels(vault: PeopleVault) -> PeopleLevels:
@@ -94,7 +180,7 @@ def _ask_scores(vault: PeopleVault, state: Learning, share: float, *, first: boo
     alpha, gamma, floor = budget.ALPHA, 0.0, 0.0
     if not first:
         assert state.cells is not None
-        noise = 1 / (vault.mu * np.sqrt(share))
+        noise = vault.replaced / (vault.mu * np.sqrt(share))
         chosen = best_round(noise, state.levels, state.cells, state.unit, state.popularity_slope, state.taste)
         alpha, gamma, floor = chosen.alpha, chosen.gamma, chosen.floor
     answer = vault.scores(share, state.side, alpha=alpha, gamma=gamma, floor=floor)
@@ -124,23 +210,28 @@ def _ask_factors(vault: PeopleVault, state: Learning) -> bool:
     order = np.argsort(-lam, kind="stable")
     ratings = lam[order[:MOST_CELLS]] / state.unit.mean
     people, share = state.levels.people, budget.MOMENTS
-    revealed = choose_cells(ratings, people, 1 / (vault.mu * np.sqrt(2 * share)))
+    revealed = choose_cells(ratings, people, vault.moments_bound / (vault.mu * np.sqrt(share)))
     if len(revealed) == 0 or not _factors_pay(vault, state, order, ratings, revealed):
         return False
     cells = order[: len(revealed)]
     answer = vault.second_moments(share, state.side, cells, budget.FLOOR)
-    moments = answer.values + answer.values.T
-    rng = np.random.default_rng(_EDGE_SEED)
-    factors, uncertainty, variances = read_moments(moments, answer.noise, ratings[: len(cells)], people, rng)
+    return _read_factors(state, answer.values, answer.noise, order, ratings[: len(cells)])
+
+
+def _read_factors(state: Learning, moments: Floats, noise: float, order: Ints, ratings: Floats) -> bool:
+    """Directions of taste in noisy second moments (above the diagonal) of the first cells of `order`, if any."""
+    rng, cells = np.random.default_rng(_EDGE_SEED), order[: len(ratings)]
+    found = read_moments(moments + moments.T, noise, ratings, state.levels.people, rng)
+    factors, uncertainty, variances = found
     if len(variances) == 0:
         return False
-    prior, variance = np.zeros((vault.n_cells, len(variances))), np.ones((vault.n_cells, len(variances)))
+    prior, variance = np.zeros((state.n_cells, len(variances))), np.ones((state.n_cells, len(variances)))
     prior[cells], variance[cells] = factors, uncertainty
     state.add_factors(Factors.of(prior, variance), np.maximum(variances, 0.005))
     return True
 
 
-def _factors_pay(vault: PeopleVault, state: Learning, order: np.ndarray, ratings: Floats, revealed: Floats) -> bool:
+def _factors_pay(vault: PeopleVault, state: Learning, order: Ints, ratings: Floats, revealed: Floats) -> bool:
     """Whether a round of scores with factors would leave less error than one with all of the budget and none."""
     assert state.cells is not None
     d, T = budget.EXPECTED_FACTORS, len(revealed)
@@ -150,8 +241,8 @@ def _factors_pay(vault: PeopleVault, state: Learning, order: np.ndarray, ratings
     per_rating, per_person = expected_taste(state.levels, seen, TASTE)
     taste = Taste(np.full(d, TASTE), np.full(d, per_person), uncertainty)
     facts = (state.levels, state.cells, state.unit, state.popularity_slope)
-    without = best_round(1 / (vault.mu * np.sqrt(vault.left)), *facts, Taste.none(vault.n_cells))
-    noise = 1 / (vault.mu * np.sqrt(vault.left - budget.MOMENTS))
+    without = best_round(vault.replaced / (vault.mu * np.sqrt(vault.left)), *facts, Taste.none(vault.n_cells))
+    noise = vault.replaced / (vault.mu * np.sqrt(vault.left - budget.MOMENTS))
     return best_round(noise, *facts, taste).error <= without.error + d * TASTE * per_rating
 
 

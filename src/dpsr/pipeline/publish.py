@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpsr.certify import Certificate
@@ -37,7 +37,7 @@ from dpsr.release import Contents, atomic_folder, check_disk_space, check_target
 from dpsr.release.keys import SigningKey
 from dpsr.release.people import ItemRelease
 from dpsr.report import Budget as CardBudget
-from dpsr.types import Census
+from dpsr.types import Catalogue, Census
 from dpsr.types.raw import RawRatings
 
 
@@ -70,7 +70,9 @@ def check_order(
 
 
 def check_space(ratings: RawRatings | RawTable, target: Path) -> None:
-    """Refuse a disk that is too small; reads the public mask alone."""
+    """Refuse a disk that is too small, and an engine that would not keep a key to itself; reads the public mask."""
+    if isinstance(ratings, RawTable):
+        ratings.table.check_keeps_secrets()
     check_disk_space(target, expected_bytes(census_of(ratings)))
 
 
@@ -89,10 +91,11 @@ def publish(
     journal: Journal | None = None,
     signer: SigningKey | None = None,
     last_call: Callable[[], None] = lambda: None,
+    catalogue: Catalogue | None = None,
 ) -> Published:
     """Make the release and put it in its place. `last_call` is called when only the rename is left.
 
-    With an `account` it is charged to a ledger; with a `signer` it is signed.
+    With an `account` it is charged to a ledger; with a `signer` it is signed; a `catalogue` gives items their titles.
     """
     check_order(estimator, target, account=account, overwrite=overwrite, signer=signer)
     check_space(ratings, target)
@@ -102,10 +105,10 @@ def publish(
     try:
         with atomic_folder(target, overwrite=overwrite) as draft:
             if account is None:
-                contents = _made(estimator, ratings, journal, None)
+                contents = _titled(_made(estimator, ratings, journal, None), catalogue)
                 certificate, digest = contents.certificate, _write(contents, None, draft, signer)
             else:
-                certificate, digest = _charged(ratings, estimator, draft, account, journal, signer)
+                certificate, digest = _charged(ratings, estimator, draft, account, journal, signer, catalogue)
             last_call()
     except MemoryError:
         error = ReleaseError("there is not enough memory for these ratings. Run it on a larger machine.")
@@ -122,12 +125,13 @@ def _charged(
     account: Account,
     journal: Journal | None,
     signer: SigningKey | None,
+    catalogue: Catalogue | None,
 ) -> tuple[Certificate, str]:
     """Charge, fit, write, record; the certificate and the manifest's SHA-256."""
     announce("Charging the ledger")
     charge = account.charge(estimator.charged_as, fingerprint_of(census_of(ratings), estimator.unit))
     paid = estimator.unfitted().set_params(epsilon=charge.spendable)
-    contents = _made(paid, ratings, journal, charge.reference)
+    contents = _titled(_made(paid, ratings, journal, charge.reference), catalogue)
     charge.check(contents.certificate)
     digest = _write(contents, account.budget, draft, signer)
     account.ledger.record(charge, contents.certificate, manifest=digest)
@@ -146,6 +150,15 @@ def _made(
         return found
     table = RawTable.of(ratings) if isinstance(ratings, RawRatings) else ratings
     return estimator.fit_table(table, journal, charge=charge)
+
+
+def _titled(contents: Contents | ItemRelease, catalogue: Catalogue | None) -> Contents | ItemRelease:
+    """The same contents with what items are called, as far as the catalogue says."""
+    if catalogue is None or not catalogue.titled:
+        return contents
+    if isinstance(contents, ItemRelease):
+        return contents.with_titles(catalogue)
+    return replace(contents, titles=catalogue.titles_of(contents.table.census.item_ids))
 
 
 def _for_the_card(budget: Budget | None) -> CardBudget | None:

@@ -24,9 +24,10 @@ from dpsr.engine import Block, BlockResult, MemoryTable, Table
 from dpsr.engine.incidence import at_ratings
 from dpsr.engine.raw import RawTable
 from dpsr.linalg.compiled import one_blas_thread
+from dpsr.pipeline.compiling import compile_once
 from dpsr.pipeline.estimator import PrivateRecommender, announce
 from dpsr.pipeline.paper import PaperDPSR
-from dpsr.pipeline.people import check_unit, declared_items, learn_people
+from dpsr.pipeline.people import check_unit, declared_items, learn_people, learn_ratings
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.privacy.vault.journal import Journal
@@ -144,6 +145,7 @@ class DPSR(PrivateRecommender):
         self.check()
         if self.unit != "value":
             return self._fit_people(ratings, journal, charge)
+        compile_once(DPSR(10.0, random_state=0).fit_table)
         vault = Vault(ratings, self.epsilon, noise=self._noise(), journal=journal, charge=charge)
         with one_blas_thread():
             model = self._learn(vault, recipe or Recipe())
@@ -157,12 +159,16 @@ class DPSR(PrivateRecommender):
         check_unit(self.unit, self.delta, self.items is not None)
 
     def _fit_people(self, ratings: RawTable, journal: Journal | None, charge: ChargeReference | None) -> ItemRelease:
-        kind = {"user": PeopleVault, "rating": RatingVault}[self.unit]
         assert self.delta is not None
         declared, noise = declared_items(self.items), self._noise()
-        vault = kind(ratings, self.epsilon, self.delta, noise=noise, declared=declared, journal=journal, charge=charge)
+        asked: dict[str, Any] = {"noise": noise, "declared": declared, "journal": journal, "charge": charge}
         with one_blas_thread():
-            side, index = learn_people(vault)
+            if self.unit == "user":
+                vault = PeopleVault(ratings, self.epsilon, self.delta, **asked)
+                side, index = learn_people(vault)
+            else:
+                vault = RatingVault(ratings, self.epsilon, self.delta, **asked)
+                side, index = learn_ratings(vault)
         settings = {"epsilon": self.epsilon, "unit": self.unit, "delta": self.delta}
         return ItemRelease(side, index, vault.certificate(), "people", settings)
 

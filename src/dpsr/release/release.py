@@ -7,7 +7,7 @@ and a certificate. There is no way back to a raw rating.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
@@ -24,7 +24,7 @@ from dpsr.release.lists.fold_in import FoldedInUser
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
 from dpsr.release.lists.tables import RecommendationLists
 from dpsr.release.personalise import Personalised
-from dpsr.types import Mask, Model, NoisyRatings, OpensOwnRows, PersonalModel, Scale
+from dpsr.types import Catalogue, Mask, Model, NoisyRatings, OpensOwnRows, PersonalModel, Scale
 from dpsr.types.mask import Ids
 
 
@@ -43,6 +43,7 @@ class Contents:
     ratings: str
     observed: str | None = None
     noisy: tuple[str, str] | None = None
+    titles: list[str | None] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.model, PersonalModel):
@@ -72,6 +73,17 @@ class Release:
     method: str
     settings: dict[str, Any] = field(default_factory=dict)
     noisy: NoisyRatings | None = None
+    titles: list[str | None] | None = None
+
+    def with_titles(self, catalogue: Catalogue) -> Release:
+        """The same release whose lists and card name items by their titles, where the catalogue has one."""
+        return replace(self, titles=catalogue.titles_of(self.mask.item_ids))
+
+    def _titled(self, found: Recommendations) -> Recommendations:
+        if self.titles is None:
+            return found
+        codes = self.mask.item_codes(found.items).tolist()
+        return replace(found, titles=[self.titles[code] for code in codes])
 
     @property
     def mask(self) -> Mask:
@@ -122,23 +134,25 @@ class Release:
         """One list; of the average user if this one is not known."""
         code = int(self.mask.user_codes([user])[0])
         if code < 0:
-            return best_items(self.model, self.model.scores(-1), self.model.item_means, [], n)
+            return self._titled(best_items(self.model, self.model.scores(-1), self.model.item_means, [], n))
         rated = self.mask.items[self.mask.indptr[code] : self.mask.indptr[code + 1]]
-        return best_items(
-            self.model, *score_pairs(self.model, np.array([code]), np.arange(self.mask.n_items)), rated, n
-        )
+        scores = score_pairs(self.model, np.array([code]), np.arange(self.mask.n_items))
+        return self._titled(best_items(self.model, *scores, rated, n))
 
     def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
         """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""
-        return self.fold_in_user(items, values).recommend(n)
+        return self._titled(self.fold_in_user(items, values).recommend(n))
 
     def fold_in_user(self, items: Ids, values: npt.ArrayLike) -> FoldedInUser:
         """Somebody who is not in the release: predictions and recommendations from their own ratings alone."""
         return FoldedInUser.from_ratings(self.model, items, values)
 
-    def personalise(self, ratings: OpensOwnRows) -> Personalised:
-        """Predictions and lists for each person from their own raw ratings and this release: for that person alone."""
-        return Personalised(self, ratings)
+    def personalise(self, ratings: OpensOwnRows, *, block: int | None = None) -> Personalised:
+        """Predictions and lists for each person from their own raw ratings and this release: for that person alone.
+
+        `block` is how many people are served at a time; it bounds memory and changes no list.
+        """
+        return Personalised(self, ratings, block=block)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder, whole or not at all."""
@@ -161,6 +175,7 @@ class Release:
             "rating",
             "predicted" if observed else None,
             ("values", "weights") if noisy else None,
+            self.titles,
         )
 
     def recommend_all(
@@ -172,7 +187,7 @@ class Release:
         """
         from dpsr.release.lists.batch import write_lists
 
-        return write_lists(self.model, Path(path), n, overwrite=overwrite, progress=progress)
+        return write_lists(self.model, Path(path), n, overwrite=overwrite, progress=progress, titles=self.titles)
 
     @property
     def ids(self) -> IdMap:

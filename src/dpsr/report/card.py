@@ -32,6 +32,7 @@ from dpsr.report.facts import (
     display_name,
     doubling_bins,
     glance,
+    item_name,
     middle_count,
     sample_users,
     samples,
@@ -219,15 +220,16 @@ def _data(contents: Contents, seen: Glance) -> dict[str, Any]:
         "spread": bar_plot(seen.bins, reads, scale_labels(seen.bins, scale.n_levels)),
         "rating_mean": f"{seen.mean:.2f}",
         "rating_deviation": f"{seen.deviation:.2f}",
-        "rows": [_row(census, *row) for row in seen.rows],
+        "rows": [_row(contents, *row) for row in seen.rows],
         "MARGIN": MARGIN,
         "BASE": BASE,
         "HEIGHT": HEIGHT,
     }
 
 
-def _row(census: Census, user: int, item: int, rating: float) -> tuple[Name, Name, str]:
-    return display_name(census.user_ids[user].as_py()), display_name(census.item_ids[item].as_py()), f"{rating:.3f}"
+def _row(contents: Contents, user: int, item: int, rating: float) -> tuple[Name, Name, str]:
+    name = display_name(contents.table.census.user_ids[user].as_py())
+    return name, item_name(contents, item), f"{rating:.3f}"
 
 
 def _shape_plot(counts: Any, things: str) -> dict[str, Any]:

@@ -137,6 +137,16 @@ def middle_count(counts: npt.NDArray[np.int64]) -> int:
     return int(active[(len(active) - 1) // 2]) if len(active) else 0
 
 
+def item_name(contents: Contents, code: int) -> Name:
+    """What an item is called: its title with the id in the tooltip, or its id."""
+    identifier = contents.table.census.item_ids[code].as_py()
+    title = None if contents.titles is None else contents.titles[code]
+    if title is None:
+        return display_name(identifier)
+    shown = display_name(title)
+    return Name(shown.text, f"{shown.title or shown.text} ({display_name(identifier).text})")
+
+
 N_ITEMS = 5
 _QUARTILES = ((0.5, "median activity"), (0.25, "lower quartile"), (0.75, "upper quartile"))
 
@@ -181,9 +191,14 @@ def samples(contents: Contents, chosen: Mapping[int, str], rated: Mapping[int, C
 def _sample(contents: Contents, user: int, rule: str, rated: Codes) -> Sample:
     model, census, scale = contents.model, contents.table.census, contents.model.scale
     best = best_items(model, *score_pairs(model, np.array([user]), np.arange(census.n_items)), rated, N_ITEMS)
-    counts = census.item_counts[census.item_codes(best.items)]
+    codes = census.item_codes(best.items)
     suggestions = [
-        Suggestion(display_name(item), f"{score:.2f}", float((score - scale.low) / scale.width), int(n))
-        for item, score, n in zip(best.items, best.scores, counts, strict=True)
+        Suggestion(
+            item_name(contents, int(code)),
+            f"{score:.2f}",
+            float((score - scale.low) / scale.width),
+            int(census.item_counts[code]),
+        )
+        for code, score in zip(codes, best.scores, strict=True)
     ]
     return Sample(display_name(census.user_ids[user].as_py()), rule, int(census.user_counts[user]), suggestions)

@@ -18,6 +18,7 @@ _ASKED = {
     "levels": "how many people there are, their mean level and spread",
     "activity": "how many people have how many ratings, and their levels",
     "scores": "every cell's weighted count of ratings, and how far they lie from what was expected",
+    "scores of people": "the same person by person, with products of residuals and tastes",
     "coefficients": "how differently people use effects, popularity and factors",
     "second moments": "which of the most popular cells are rated alike: directions of taste",
     "names": "which items may be named: those whose noisy weight passes a threshold",
@@ -150,9 +151,10 @@ def _popular(release: ItemRelease, n: int = 10) -> list[KnownItem]:
     """What a stranger would be recommended; nothing where no item may be named."""
     if len(release.index.named) == 0:
         return []
-    items, scores = release.popular(n)
+    found = release.popular(n)
     low, width = release.scale.low, release.scale.width
+    names = found.items if found.titles is None else [t or i for t, i in zip(found.titles, found.items, strict=True)]
     return [
-        KnownItem(display_name(item), f"{score:.2f}", float((score - low) / width))
-        for item, score in zip(items, scores, strict=True)
+        KnownItem(display_name(name), f"{score:.2f}", float((score - low) / width))
+        for name, score in zip(names, found.scores, strict=True)
     ]

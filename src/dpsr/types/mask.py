@@ -135,7 +135,7 @@ def _arrow(ids: Ids) -> pa.Array | None:
 def _as(kind: pa.DataType, one: object) -> int | str | None:
     """One id as the vocabulary spells it: 42, 42.0 and "42" are the same number, and the same name."""
     one = one.as_py() if isinstance(one, pa.Scalar) else one
-    if one is None:
+    if one is None or isinstance(one, bool | np.bool_):  # nobody, and not a person called "None" or "True"
         return None
     text = str(int(one)) if isinstance(one, float | np.floating) and float(one).is_integer() else str(one)
     if pa.types.is_string(kind):

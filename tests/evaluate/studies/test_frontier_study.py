@@ -24,16 +24,14 @@ from dpsr.evaluate.sets import KNOWN, RatingSet
 from dpsr.evaluate.studies.frontier import frontier_study
 from dpsr.evaluate.studies.frontier.study import ORDER
 from dpsr.evaluate.studies.frontier.tables import (
-    EPSILONS,
     ONLY_RANKS,
-    TARGETS,
     TITLES,
-    Targets,
     budget_table,
     error_table,
     plan_table,
     promise_table,
 )
+from dpsr.evaluate.studies.frontier.targets import EPSILONS, TARGETS, Targets
 from dpsr.evaluate.studies.study import StudyError, parse_epsilons, run_study
 from dpsr.pipeline import DPSR
 from dpsr.types import Scale

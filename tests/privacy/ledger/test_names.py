@@ -44,7 +44,11 @@ def test_a_name_is_one_short_line_of_characters_that_can_be_seen(tmp_path, name)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["Films", "FILMS", "\uff46\uff49\uff4c\uff4d\uff53", "\ufb01lms"], ids=ascii)
+@pytest.mark.parametrize(
+    "name",
+    ["Films", "FILMS", "\uff46\uff49\uff4c\uff4d\uff53", "\ufb01lms", "f\u0456lms", "f\u03b9lm\u0455"],
+    ids=ascii,
+)
 def test_a_new_name_that_can_be_taken_for_an_existing_one_is_refused(address, name):
     ledger = Ledger.create(address, "films", "1")
     with pytest.raises(LedgerError, match=r"there is a data set 'films'.*two budgets.*looks different"):

@@ -1,7 +1,8 @@
-"""Ratings as JSON lines: one object a line, its keys are the columns; told by the name or the first line."""
+"""Ratings as JSON lines: one object a line, its keys are the columns. Told by the extension."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ _SUFFIXES = (".jsonl", ".ndjson", ".json")
 
 
 def is_json_lines(file: Path) -> bool:
-    """By what the name says, compression aside; a file that begins with `[` is one array and is refused later."""
+    """By what the name says, compression aside."""
     return any(suffix in _SUFFIXES for suffix in (end.lower() for end in file.suffixes[-2:]))
 
 
@@ -41,3 +42,15 @@ def columns_of_json_lines(file: Path, **named: str | None) -> RatingColumns:
     roles = find_columns(table.column_names, source=source.name, **named)
     found: list[pa.ChunkedArray] = [table.column(place) for place in roles.used]
     return RatingColumns(found[0], found[1], found[2], found[3] if len(found) > 3 else None, source)
+
+
+def taken_from_json_lines(file: Path, **named: str | None) -> dict[str, str]:
+    """Which key is taken for which part."""
+    with open_bytes(file) as stream:
+        first = bytes(stream.read(BLOCK)).splitlines()[:1]
+    try:
+        names = list(json.loads(first[0])) if first else []
+    except ValueError as error:
+        raise DataError(unreadable(file, str(error))) from error
+    roles = find_columns(names, source=file_name(file), **named)
+    return dict(zip(("user", "item", "rating", "time"), (names[place] for place in roles.used), strict=False))

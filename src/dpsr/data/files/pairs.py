@@ -1,6 +1,7 @@
 """Pairs of a user and an item in a file, read piece by piece: what somebody wants predictions for.
 
-    CSV, TSV and other delimited text     a header names the columns; ids are read as text, as they are spelt
+    CSV, TSV and other delimited text     a header names the columns; ids are whole numbers if every one in a column is
+                                          spelt like one, else text, as for ratings
     Parquet                               by extension or first bytes
 
 Further columns are passed over, so that a rating file will do. No rating is read.
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from dpsr.data.codes import ARROW_ERRORS
+from dpsr.data.codes import ARROW_ERRORS, integers_if_canonical
 from dpsr.data.files.layouts import find_pair
 from dpsr.data.files.read import existing, first_lines, is_parquet, read_head
 from dpsr.data.files.streams import BLOCK, open_bytes
@@ -70,9 +71,21 @@ def _of_text(
     )
     parse = pacsv.ParseOptions(delimiter=mark)
     read = pacsv.ReadOptions(block_size=BLOCK)
-    with open_bytes(file) as stream:
-        for batch in pacsv.open_csv(stream, read_options=read, parse_options=parse, convert_options=convert):
-            yield _named(batch)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with open_bytes(file) as stream:
+            for batch in pacsv.open_csv(stream, read_options=read, parse_options=parse, convert_options=convert):
+                yield _named(batch)
+
+    whole = {"user": True, "item": True}
+    for batch in batches():  # once to see what the ids are, so that every piece of the answer has the same type
+        whole = {name: fits and _whole(batch[name]) for name, fits in whole.items()}
+    for batch in batches():
+        yield pa.record_batch({name: batch[name].cast(pa.int64()) if whole[name] else batch[name] for name in whole})
+
+
+def _whole(ids: pa.Array) -> bool:
+    return bool(pa.types.is_integer(integers_if_canonical(ids).type))
 
 
 def _likely(header: str) -> str:

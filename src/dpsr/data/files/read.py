@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from dpsr.data.assemble import RatingColumns
 from dpsr.data.codes import ARROW_ERRORS, integers_if_canonical
 from dpsr.data.files.diagnose import refusal, unreadable
-from dpsr.data.files.json_lines import columns_of_json_lines, is_json_lines
+from dpsr.data.files.json_lines import columns_of_json_lines, is_json_lines, taken_from_json_lines
 from dpsr.data.files.layouts import DOUBLE_COLON, Layout, Roles, find_columns, recognise
 from dpsr.data.files.streams import BLOCK, UNIT_SEPARATOR, blocks, line_of_record, open_bytes, open_table
 from dpsr.errors import DataError
@@ -35,13 +35,23 @@ _HEAD = 1 << 20
 def columns_of_file(path: str | PathLike[str], **named: str | None) -> RatingColumns:
     """The columns of a file in any layout that is known; see `recognised` for what may be named."""
     if is_json_lines(existing(Path(path))):
-        return columns_of_json_lines(
-            Path(path), **{name: given for name, given in named.items() if name != "delimiter"}
-        )
+        named.pop("delimiter", None)
+        return columns_of_json_lines(Path(path), **named)
     file, layout, roles = recognised(path, **named)
     if layout is None:
         return _columns_of_parquet(file, _parquet_schema(file), roles)
     return columns_of_text(file, layout, roles)
+
+
+def columns_taken(path: str | PathLike[str], **named: str | None) -> dict[str, str]:
+    """Which column is taken for which part, by its name, or by its place where there is no header."""
+    if is_json_lines(existing(Path(path))):
+        named.pop("delimiter", None)
+        return taken_from_json_lines(Path(path), **named)
+    file, layout, roles = recognised(path, **named)
+    names = list(layout.names) if layout else _parquet_schema(file).names
+    shown = [f"column {place + 1}" for place in range(len(names))] if layout and not layout.header else names
+    return dict(zip(("user", "item", "rating", "time"), (shown[place] for place in roles.used), strict=False))
 
 
 def recognised(

@@ -13,11 +13,12 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from dpsr.engine.spark.messages import quiet_spark
+from dpsr.engine.spark.secrecy import ENCRYPTED
 from dpsr.errors import DataError
 from dpsr.quoting import printable
 
 _OWN = {
-    "spark.io.encryption.enabled": "true",  # what it spills, and functions that carry a key
+    **ENCRYPTED,  # what it spills, and functions that carry a key
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "4g",

@@ -26,6 +26,7 @@ import numpy as np
 from dpsr.arrays import AnyArray
 from dpsr.engine.memory import MemoryTable
 from dpsr.engine.spark.messages import quiet_spark, spark_errors
+from dpsr.engine.spark.secrecy import check_encrypts
 from dpsr.engine.spark.task import (
     ANSWERED,
     NUMBER,
@@ -34,13 +35,11 @@ from dpsr.engine.spark.task import (
     Work,
     add_up,
     added,
-    goes_through_a_file,
     in_sql,
     sent,
     unpack,
 )
 from dpsr.engine.table import BLOCK_RATINGS, Block, PassResult, Table, Task, block_edges
-from dpsr.errors import PrivacyError
 from dpsr.types import Census, Mask
 
 ITEMS = "items"
@@ -80,7 +79,7 @@ class SparkTable(Table):
         """See `Table`."""
         work = Work.of(task, sums, writes, self._loader(reads))
         if secret:
-            self._refuse_to_write_a_key(work)
+            self.check_keeps_secrets()
         with spark_errors(), quiet_spark():
             answers = self._state.write(work) if writes else self._ask(work)
         add_up([sums, *(unpack(one.sums) for one in answers if one.sums)])
@@ -114,6 +113,10 @@ class SparkTable(Table):
         """Who rated what, with the driver."""
         return self._mask
 
+    def check_keeps_secrets(self) -> None:
+        """See `Table`."""
+        check_encrypts(self.session.sparkContext)
+
     def close(self) -> None:
         """Let the executors forget the blocks."""
         self._state.blocks.unpersist()
@@ -134,15 +137,6 @@ class SparkTable(Table):
         blocks = self._state.blocks.select(NUMBER, *work.load.names)
         with sent(self.session.sparkContext, work.answer) as function:
             return self._state.gathering.answers(blocks.mapInArrow(function, in_sql(ANSWERED)))
-
-    def _refuse_to_write_a_key(self, work: Work) -> None:
-        context = self.session.sparkContext
-        encrypted = context.getConf().get("spark.io.encryption.enabled", "false") == "true"
-        if not encrypted and goes_through_a_file(context, work.carry):
-            raise PrivacyError(
-                "this Spark session would write the noise key to a disk in the clear. Nothing was drawn. Start the "
-                "session with spark.io.encryption.enabled=true, or let dpsr start one."
-            )
 
 
 class _State:

@@ -5,7 +5,7 @@ A document keeps its own prose and has, for each section it wants, the two lines
     <!-- generated: NAME -->
     <!-- end: NAME -->
 
-Whatever stands between them is replaced by what a run found.
+Whatever stands between them is replaced by what a run found; tables too long for a page lie in pages beside it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,16 @@ def write_rows(table: pa.Table, folder: Path, name: str) -> list[Path]:
 
 
 def refill(document: Path, sections: Mapping[str, str]) -> None:
-    """Put sections between their marks; a document without any mark is refused, sections without marks are not."""
+    """Put sections between their marks, in the document and in the pages of the folder beside it that has its name.
+
+    A document without any mark is refused, sections without marks are not.
+    """
+    for page in sorted(document.with_suffix("").glob("*.md")):
+        _refill_page(page, sections)
+    _refill_page(document, sections)
+
+
+def _refill_page(document: Path, sections: Mapping[str, str]) -> None:
     text = document.read_text("utf-8")
     if "<!-- generated: " not in text:
         raise ParameterError(

@@ -1,8 +1,9 @@
 """Names of data sets: one spelling each, and none that looks like another.
 
 A name is kept in Unicode's composed form (NFC), so that an accent typed in two ways is one name. Characters that nobody
-sees are refused, and so is a new name that differs from an existing one only in case, in width or in such a spelling: a
-data set under two names would have two budgets. Names from before these rules are found as they were written.
+sees are refused, and so is a new name that differs from an existing one only in case, in width, in such a spelling or
+in Cyrillic and Greek letters that look like Latin ones: a data set under two names would have two budgets. Names from
+before these rules are found as they were written.
 """
 
 from __future__ import annotations
@@ -73,7 +74,14 @@ def _composed(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
+_CYRILLIC = ("авекмнорстухіјѕһԁԛԝ", "abekmhopctyxijshdqw")
+_GREEK = ("αβεζηικμνορτυχ", "abezhikmvoptyx")
+_LATIN_TWINS = str.maketrans(_CYRILLIC[0] + _GREEK[0], _CYRILLIC[1] + _GREEK[1])
+"""Letters that look like Latin ones, small or capital, after case was folded."""
+
+
 def _folded(name: str) -> str:
-    """Without case, width, unseen characters and the number of spaces."""
+    """Without case, width, unseen characters, the number of spaces and the alphabet of letters that look alike."""
     seen = "".join(c for c in name if c.isprintable() or c.isspace())
-    return " ".join(unicodedata.normalize("NFKC", _UNSEEN.sub("", seen)).casefold().split())
+    letters = unicodedata.normalize("NFKD", _UNSEEN.sub("", seen)).casefold().translate(_LATIN_TWINS)
+    return " ".join(unicodedata.normalize("NFKC", letters).split())

@@ -62,6 +62,7 @@ class Vault:
         charge: ChargeReference | None = None,
     ) -> None:
         raw = RawTable.of(ratings) if isinstance(ratings, RawRatings) else ratings
+        raw.table.check_keeps_secrets()
         self.scale: Scale = raw.scale
         self.census: Census = raw.table.census
         self.table: Table = raw.public

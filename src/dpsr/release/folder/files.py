@@ -5,7 +5,7 @@
     model.json         scale, method and public settings
     ratings.parquet    user, item, rating[, timestamp][, noisy, weight]: the private table
     users.parquet      user, n_ratings, mean, factors[, affinity]
-    items.parquet      item, n_ratings, mean, factors[, affinity][, covariance]
+    items.parquet      item, n_ratings, mean, factors[, affinity][, covariance][, title]
     card.html          the page for people, and budget.json what the ledger said, if there was one
     NOT_PRIVATE.txt    only if the certificate says so
     signature.json     who vouches for the manifest; the one file that it does not name
@@ -104,6 +104,7 @@ def _write_files(contents: Contents, folder: Path) -> None:
             "affinity": None if model.affinity is None else model.affinity.items,
             "covariance": None if model.personal is None else model.personal.item_covariance,
         },
+        {} if contents.titles is None else {"title": pa.array([one or "" for one in contents.titles], pa.string())},
     )
     if not contents.certificate.private:
         (folder / NOT_PRIVATE).write_text(warning_text(contents.certificate), "utf-8")
@@ -160,13 +161,18 @@ def _plain(number: Any) -> Any:
     raise TypeError(f"{type(number).__name__} is no number")
 
 
-def _write_side(path: Path, columns: dict[str, Any], vectors: dict[str, Floats | Singles | None]) -> None:
-    """One row per user or item; vectors as lists of fixed length."""
+def _write_side(
+    path: Path,
+    columns: dict[str, Any],
+    vectors: dict[str, Floats | Singles | None],
+    words: dict[str, Any] | None = None,
+) -> None:
+    """One row per user or item; vectors as lists of fixed length, words last."""
     for name, rows in vectors.items():
         if rows is not None:
             columns[name] = pa.FixedSizeListArray.from_arrays(
                 pa.array(np.ascontiguousarray(rows).ravel()), rows.shape[1]
             )
-    table = pa.table(columns)
+    table = pa.table(columns | (words or {}))
     with writer(path, table.schema) as file:
         file.write_table(table)

@@ -1,7 +1,7 @@
 """A release of an item side, to and from the bytes of its files: nothing is handed on before all of it was checked.
 
     cells.parquet     effect, uncertainty, features          one row a cell
-    items.parquet     item                                   the items that may be named, ascending
+    items.parquet     item[, title]                          the items that may be named, ascending
     model.json        scale, levels, spread, residual, mean and covariance of people's coefficients
 
 There is no user, no row of anybody, no count of one person and no exact total in any of them.
@@ -24,7 +24,7 @@ from dpsr.errors import ReleaseError
 from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE
 from dpsr.release.folder.model_form import MODEL_FORMAT, check_model, covariance_of, read_model, scale_of
 from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table, writer
-from dpsr.release.folder.vocabulary import vocabulary
+from dpsr.release.folder.vocabulary import titles_of, vocabulary
 from dpsr.release.folder.warning import warning_text
 from dpsr.release.people.item_release import ItemRelease
 from dpsr.types.item_side import HASHED_CELLS, ItemIndex, ItemSide
@@ -42,7 +42,8 @@ def write_item_side(release: ItemRelease, folder: Path) -> None:
         folder / CELLS,
         pa.table({"effect": side.effects, "uncertainty": side.uncertainty, "features": features}),
     )
-    _write(folder / ITEMS, pa.table({"item": release.index.named}))
+    titles = {} if release.titles is None else {"title": pa.array([one or "" for one in release.titles], pa.string())}
+    _write(folder / ITEMS, pa.table({"item": release.index.named, **titles}))
     if not release.certificate.private:
         (folder / NOT_PRIVATE).write_text(warning_text(release.certificate), "utf-8")
 
@@ -57,9 +58,11 @@ def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tupl
         _check_sizes(record, n_cells, declared)
         width = len(record["mean"]) - 1
         cells = _table(files[CELLS], CELLS, _cell_columns(width), n_cells)
-        items = _table(files[ITEMS], ITEMS, (Column("item", "id"),), record["named"])
+        columns = (Column("item", "id"), Column("title", "id", optional=True))
+        items = _table(files[ITEMS], ITEMS, columns, record["named"])
         named = vocabulary(items["item"], ITEMS, "item") if record["named"] else pa.array([], type=pa.string())
         checks.append(Check(True, "the tables have exactly the columns and rows that a release of items has"))
+        titles = titles_of(items)
         covariance = covariance_of(record["covariance"], len(record["mean"]), "people's coefficients")
         _check_numbers(cells, record)
         checks.append(Check(True, "every number of the model is finite, and no variance is negative"))
@@ -81,7 +84,7 @@ def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tupl
     words = f"the model's scale is the certificate's, {scale}, and there are {n_cells:,} cells"
     checks.append(Check(not wrong, words if not wrong else f"{wrong[0]} is not what the certificate states"))
     index = ItemIndex(named if declared else None, named)
-    release = ItemRelease(side, index, certificate, record["method"], record["settings"])
+    release = ItemRelease(side, index, certificate, record["method"], record["settings"], titles)
     return checks, release if all(check.holds for check in checks) else None
 
 

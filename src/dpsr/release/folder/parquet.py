@@ -66,9 +66,10 @@ def writer(path: Any, schema: pa.Schema) -> pq.ParquetWriter:
 
 def read_table(data: bytes, columns: Sequence[Column], rows: int) -> Mapping[str, Any]:
     """The columns of a table of `rows` rows: ids as Arrow arrays, everything else as numpy arrays."""
-    ids = [column.name for column in columns if column.kind == "id"]
     groups = read_footer(data, most_bytes=_FOOTER)
-    file = _opened(data, ids)
+    file = _opened(data, [column.name for column in columns if column.kind == "id" and not column.optional])
+    ids = [column.name for column in columns if column.kind == "id" and column.name in file.schema_arrow.names]
+    file = _opened(data, ids)  # once more, with the optional ones among them that are there
     metadata, schema = file.metadata, file.schema_arrow
     if metadata.num_rows != rows:
         raise MalformedError(f"it has {metadata.num_rows:,} rows, and {rows:,} are stated")

@@ -1,7 +1,7 @@
 """A release of private ratings, from the bytes of its tables: nothing is handed on before all of it was checked.
 
     users.parquet     user, n_ratings, mean, factors[, affinity]
-    items.parquet     item, n_ratings, mean, factors[, affinity][, covariance]
+    items.parquet     item, n_ratings, mean, factors[, affinity][, covariance][, title]
     ratings.parquet   user, item, rating[, timestamp][, predicted][, noisy, weight]
 
 What kernels take for granted is proved here: ids ascend, the counts of users add up to the table and the counts of
@@ -26,7 +26,7 @@ from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS, USERS
 from dpsr.release.folder.model_form import prior_of, read_model, scale_of
 from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table
 from dpsr.release.folder.personal_form import NOISY_COLUMNS, noisy_of, personal_of
-from dpsr.release.folder.vocabulary import vocabulary
+from dpsr.release.folder.vocabulary import titles_of, vocabulary
 from dpsr.release.release import Release
 from dpsr.types import Affinity, Mask, Model, Scale
 from dpsr.types.mask import codes_of
@@ -46,7 +46,7 @@ def read_values(files: Mapping[str, bytes], certificate: Certificate) -> tuple[l
         checks.append(Check(True, "the tables have exactly the columns and rows that a release has"))
         mask = _mask(users, items, ratings)
         checks.append(Check(True, "the three tables name the same users, items and counts"))
-        affinity = _affinity(users, items)
+        affinity, titles = _affinity(users, items), titles_of(items)
         personal = personal_of(record.get("personal"), items.get("covariance"), record["rank"])
         noisy = noisy_of(ratings)
         _check_ratings(ratings["rating"], scale)
@@ -69,7 +69,7 @@ def read_values(files: Mapping[str, bytes], certificate: Certificate) -> tuple[l
         affinity=affinity,
         personal=personal,
     )
-    release = Release(model, ratings["rating"], certificate, record["method"], record["settings"], noisy)
+    release = Release(model, ratings["rating"], certificate, record["method"], record["settings"], noisy, titles)
     found = public_facts(mask, scale)
     wrong = [Check(False, words) for words in _contradictions(found, certificate)]
     shape = f"{mask.n_ratings:,} ratings, {mask.n_users:,} users, {mask.n_items:,} items, scale {scale}"
@@ -127,7 +127,8 @@ def _side(data: bytes, who: str, rows: int, rank: int) -> Mapping[str, Any]:
         Column("mean", "real"),
         Column("factors", "vector", width=rank),
         Column("affinity", "vector", optional=True),
-        *([Column("covariance", "singles", optional=True)] if who == "item" else []),
+        *((Column("covariance", "singles", optional=True),) if who == "item" else ()),
+        *((Column("title", "id", optional=True),) if who == "item" else ()),
     )
     table = dict(_table(data, name, columns, rows))
     table[who] = vocabulary(table[who], name, who)

@@ -1,11 +1,15 @@
-"""Ids of one side of a table by strangers."""
+"""Ids and titles in tables by strangers."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsr.certify.schema import MalformedError
+from dpsr.release.folder.layout import ITEMS
 
 
 def vocabulary(ids: pa.Array, name: str, who: str) -> pa.Array:
@@ -18,3 +22,14 @@ def vocabulary(ids: pa.Array, name: str, who: str) -> pa.Array:
     if ids.null_count or not pc.all(pc.less(ids[:-1], ids[1:])).as_py():
         raise MalformedError(f"{name}: every {who} has an id, and they ascend")
     return ids
+
+
+def titles_of(items: Mapping[str, Any]) -> list[str | None] | None:
+    """What items are called, if the release says; an empty text stands for no title."""
+    if "title" not in items:
+        return None
+    texts = items["title"]
+    if not pa.types.is_dictionary(texts.type) or texts.null_count or texts.dictionary.null_count:
+        raise MalformedError(f"{ITEMS}: titles are text, an empty one for an item without")
+    words = [text or None for text in texts.dictionary.to_pylist()]  # each once, however often it is repeated
+    return [words[code] for code in texts.indices.to_pylist()]

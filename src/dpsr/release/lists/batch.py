@@ -155,15 +155,17 @@ def write_lists(
     block: int = BLOCK,
     threads: int | None = None,
     progress: Progress | None = None,
+    titles: list[str | None] | None = None,
 ) -> Path:
-    """Every user's `n` best unrated items as a table (user, rank, item, score), whole or not at all."""
+    """Every user's `n` best unrated items as a table (user, rank, item, score[, title]), whole or not at all."""
     mask = model.mask
     kinds = [("user", mask.user_ids.type), ("rank", pa.int32()), ("item", mask.item_ids.type), ("score", pa.float64())]
-    schema = pa.schema(kinds)
+    named = None if titles is None else pa.array(titles, pa.string())
+    schema = pa.schema(kinds if named is None else [*kinds, ("title", pa.string())])
     with atomic_table(path, schema, overwrite=overwrite) as rows:
         done = 0
         for lists in all_lists(model, n, block=block, threads=threads):
-            rows.write_table(table(model, lists, schema))
+            rows.write_table(table(model, lists, schema, named))
             done = min(done + block, mask.n_users)
             if progress is not None:
                 progress(done, mask.n_users)
@@ -221,12 +223,13 @@ def _unrated(mask: Mask, user: int) -> npt.NDArray[np.int32]:
     return np.flatnonzero(open_items).astype(np.int32)
 
 
-def table(model: Model, lists: Lists, schema: pa.Schema) -> pa.Table:
-    """Lists with ids: user, rank, item, score."""
+def table(model: Model, lists: Lists, schema: pa.Schema, titles: pa.Array | None = None) -> pa.Table:
+    """Lists with ids: user, rank, item, score, and perhaps titles."""
     columns = [
         model.mask.user_ids.take(pa.array(lists.users)),
         pa.array(lists.ranks, type=pa.int32()),
         model.mask.item_ids.take(pa.array(lists.items)),
         pa.array(lists.scores),
+        *([] if titles is None else [titles.take(pa.array(lists.items))]),
     ]
     return pa.table(columns, schema=schema)

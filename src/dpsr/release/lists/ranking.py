@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.arrays import Floats, Ints
+from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.errors import ParameterError
 from dpsr.release.lists.tables import Tabular
 from dpsr.types import Model
@@ -41,7 +41,7 @@ def score_pairs(model: Model, users: Ints, items: Ints) -> PairScores:
     return PairScores(model.weigh(predicted, meets), predicted)
 
 
-def ordered_dots(left: Floats, rows: Ints, right: Floats, columns: Ints) -> Floats:
+def ordered_dots(left: Floats, rows: AnyInts, right: Floats, columns: AnyInts) -> Floats:
     """left[rows] . right[columns], one factor after the other."""
     total = np.zeros(np.broadcast_shapes(rows.shape, columns.shape))
     for factor in range(left.shape[1]):

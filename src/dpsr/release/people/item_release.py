@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from dpsr.release.lists.ranking import Recommendations, best_items
 from dpsr.release.people.model import OwnRows as Rows
 from dpsr.release.people.model import model_of, own_rows
 from dpsr.release.people.personalised import PersonalisedPeople
-from dpsr.types import Scale
+from dpsr.types import Catalogue, Scale
 from dpsr.types.item_side import ItemIndex, ItemSide
 from dpsr.types.mask import Ids
 from dpsr.types.personal import OpensOwnRows
@@ -40,6 +40,18 @@ class ItemRelease:
     certificate: Certificate
     method: str = "people"
     settings: dict[str, Any] = field(default_factory=dict)
+    titles: list[str | None] | None = None
+    """What the named items are called, where it is known."""
+
+    def with_titles(self, catalogue: Catalogue) -> ItemRelease:
+        """The same release whose lists and card name items by their titles, where the catalogue has one."""
+        return replace(self, titles=catalogue.titles_of(self.index.named))
+
+    def titled(self, found: Recommendations) -> Recommendations:
+        """A list with titles, if there are any."""
+        if self.titles is None:
+            return found
+        return replace(found, titles=[self.titles[code] for code in self._named(found.items).tolist()])
 
     @property
     def scale(self) -> Scale:
@@ -70,7 +82,7 @@ class ItemRelease:
         model = model_of(self.side, self.index, pa.array(["you"]), rows)
         known = self._named(items)
         scores = model.scores(0)
-        return best_items(model, scores, model.item_factors @ model.user_factors[0], known[known >= 0], n)
+        return self.titled(best_items(model, scores, model.item_factors @ model.user_factors[0], known[known >= 0], n))
 
     def predict_own(self, items: Ids, values: npt.ArrayLike, wanted: Ids) -> Floats:
         """One person's ratings of the items `wanted`, from their own ratings of `items`."""
@@ -79,9 +91,12 @@ class ItemRelease:
         cells = self.index.cells_of(_ids(wanted))
         return self.side.predict(own, np.zeros(len(cells), dtype=np.int64), cells)
 
-    def personalise(self, ratings: OpensOwnRows) -> PersonalisedPeople:
-        """Predictions and lists for each person from their own raw ratings and the release: for that person alone."""
-        return PersonalisedPeople(self, ratings)
+    def personalise(self, ratings: OpensOwnRows, *, block: int | None = None) -> PersonalisedPeople:
+        """Predictions and lists for each person from their own raw ratings and the release: for that person alone.
+
+        `block` is how many people are served at a time; it bounds memory and changes no list.
+        """
+        return PersonalisedPeople(self, ratings, block=block)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder, whole or not at all."""

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from dpsr.arrays import Floats, Ints
+from dpsr.arrays import Bools, Floats, Ints
 from dpsr.errors import ParameterError
 from dpsr.release.folder.atomic import atomic_table
 from dpsr.release.lists.batch import all_lists
 from dpsr.release.lists.batch import table as lists_table
 from dpsr.release.lists.ranking import Recommendations, best_items
 from dpsr.release.people.model import OwnRows, model_of, own_rows
-from dpsr.release.personalise.personalised import BLOCK, check_parquet, check_scale
+from dpsr.release.personalise.files import check_file
+from dpsr.release.personalise.personalised import BLOCK, check_scale
 from dpsr.release.personalise.statement import file_metadata, statement
 from dpsr.types import Mask, PersonalModel
 from dpsr.types.mask import Ids, codes_of
@@ -41,11 +42,11 @@ class PersonalisedPeople:
     >>> personal.save("lists.parquet", n=10)                                                # doctest: +SKIP
     """
 
-    def __init__(self, release: ItemRelease, ratings: OpensOwnRows, *, block: int = BLOCK) -> None:
+    def __init__(self, release: ItemRelease, ratings: OpensOwnRows, *, block: int | None = None) -> None:
         check_scale(release.scale, ratings.scale)
-        if block < 1:
+        if block is not None and block < 1:
             raise ParameterError(f"a block has at least one person, found {block}. Leave it out for the usual {BLOCK}.")
-        self.release, self.block = release, block
+        self.release, self.block = release, block or BLOCK
         self._ratings = ratings
 
     @property
@@ -57,6 +58,23 @@ class PersonalisedPeople:
     def n_people(self) -> int:
         return self._ratings.mask.n_users
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, in words. Curator's side: the counts are of the raw rows."""
+        words = "ratings are of items outside the declared catalogue: they were left out."
+        return (f"{self.dropped:,} {words}",) if self.dropped else ()
+
+    def brought_ratings(self, users: Ids) -> Bools:
+        """Whether own ratings of each of these people were given."""
+        mask = self._ratings.mask
+        people = mask.user_codes(users)
+        return np.asarray((people >= 0) & (mask.user_counts[people] > 0))
+
+    def basis(self, users: Ids, items: Ids) -> Ints:
+        """What each prediction rests on, as a place in `BASES`."""
+        unknown = (self.release.index.cells_of(_ids(items)) < 0).astype(np.int64)
+        return np.where(self.brought_ratings(users), unknown, 3 + 2 * unknown)
+
     @cached_property
     def dropped(self) -> int:
         """Rows at items outside a declared catalogue: they are left out."""
@@ -67,7 +85,7 @@ class PersonalisedPeople:
         """Predicted ratings inside the scale; who brought no ratings gets what a stranger would."""
         u, j = np.broadcast_arrays(np.atleast_1d(np.asarray(users)), np.atleast_1d(np.asarray(items)))
         predicted, side = self.release.predict(u, j), self.release.side
-        people, cells = self._ratings.mask.user_codes(u), self.release.index.cells_of(pa.array(j))
+        people, cells = self._ratings.mask.user_codes(u), self.release.index.cells_of(_ids(j))
         for start in np.unique(people[people >= 0] // self.block) * self.block:
             here = np.flatnonzero((people >= start) & (people < start + self.block))
             wanted, places = np.unique(people[here], return_inverse=True)
@@ -83,12 +101,13 @@ class PersonalisedPeople:
         model = self._model(person)
         assert isinstance(model.mask, Mask)
         rated = model.mask.items if exclude_rated else model.mask.items[:0]
-        return best_items(model, model.scores(0), model.item_factors @ model.user_factors[0], rated, n)
+        found = best_items(model, model.scores(0), model.item_factors @ model.user_factors[0], rated, n)
+        return self.release.titled(found)
 
     def save(self, path: str | Path, n: int = 10, *, overwrite: bool = False, progress: Progress | None = None) -> Path:
         """Write everybody's list (user, rank, item, score) as Parquet that says for whom it is. Whole or not at all."""
         where = Path(path)
-        check_parquet(where)
+        check_file(where, overwrite=overwrite)
         with atomic_table(where, self._schema, overwrite=overwrite) as rows:
             for done, lists in self._lists(n):
                 rows.write_table(lists)
@@ -151,3 +170,7 @@ class PersonalisedPeople:
 
     def __repr__(self) -> str:  # never shows a value
         return f"PersonalisedPeople({self.n_people:,} people; {self.statement})"
+
+
+def _ids(ids: Ids) -> pa.Array:
+    return ids if isinstance(ids, pa.Array) else pa.array(np.asarray(ids).tolist())

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpsr.arrays import Bools, Codes, Floats, Ints
 from dpsr.errors import ParameterError
+from dpsr.release.lists.ranking import ordered_dots
 from dpsr.release.personalise.kernels import ItemFeatures, ItemVectors, Readings
 from dpsr.types import Model, NoisyRatings, PersonalPrior
 
@@ -76,7 +77,7 @@ class ItemSide:
             return Readings(np.zeros(N), np.zeros(N), np.zeros(N))
         there, at = people.places >= 0, np.maximum(people.places, 0)
         users = people.users[people.rows]
-        mean = np.einsum("ed,ed->e", self.model.user_factors[users], self.model.item_factors[people.items])
+        mean = ordered_dots(self.model.user_factors, users, self.model.item_factors, people.items)
         value = (self.noisy.values[at].astype(np.float64) - middle) / half
         weight = np.where(there, self.noisy.weights[at].astype(np.float64) * half**2, 0.0)
         return Readings((mean - middle) / half, value, weight)

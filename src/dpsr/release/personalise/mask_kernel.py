@@ -38,7 +38,7 @@ _SHORTEST = 0.2
 
 _JITTER, _MARGIN, _ROUNDS = 1e-6, 32, 4
 _DEALS = 20
-"""Rounds in which pairs that were dealt twice are swapped away."""
+"""Rounds in which pairs that were dealt twice are dealt again, with as many others."""
 
 
 class MaskKernel(NamedTuple):
@@ -86,7 +86,7 @@ def _degree_scales(counts: Ints) -> Floats:
 
 
 def _rewired(mask: Mask, seed: int) -> Mask:
-    """A mask with the same counts and no structure: items dealt anew, pairs that occur twice swapped away."""
+    """A mask with the same counts and no structure: items dealt anew, pairs that occur twice once more."""
     rng, users = np.random.default_rng(seed), mask.users.astype(np.int64)
     dealt = rng.permutation(mask.items).astype(np.int64)
     for _ in range(_DEALS):
@@ -95,8 +95,8 @@ def _rewired(mask: Mask, seed: int) -> Mask:
         twice = order[1:][cells[order[1:]] == cells[order[:-1]]]
         if not len(twice):
             break
-        other = rng.integers(0, len(dealt), len(twice))
-        dealt[twice], dealt[other] = dealt[other].copy(), dealt[twice].copy()
+        some = np.union1d(twice, rng.integers(0, len(dealt), len(twice)))
+        dealt[some] = dealt[rng.permutation(some)]
     return Mask(mask.user_ids, mask.item_ids, mask.indptr, dealt.astype(np.int32))
 
 

@@ -51,10 +51,21 @@ class OwnRatings:
         )
 
 
-def matched(rows: OwnRows, mask: Mask) -> OwnRatings:
+@dataclass(frozen=True, eq=False)
+class ReleaseCodes:
+    """Codes in a release of all people and items of a table of ratings, -1 for unknown ones: looked up once."""
+
+    users: Ints
+    items: Ints
+
+    @classmethod
+    def of(cls, ratings: Mask, release: Mask) -> ReleaseCodes:
+        return cls(release.user_codes(ratings.user_ids), release.item_codes(ratings.item_ids))
+
+
+def matched(rows: OwnRows, users: Ints, item_codes: Ints, mask: Mask) -> OwnRatings:
     """The rows of some people in the codes of a release with this mask."""
-    users, n = mask.user_codes(rows.user_ids), mask.n_items
-    codes = mask.item_codes(rows.item_ids)[rows.items]
+    n, codes = mask.n_items, item_codes[rows.items]
     people = np.repeat(np.arange(len(users)), np.diff(rows.indptr))
     known = codes >= 0
     cells = people[known] * n + codes[known]

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
-from dpsr.arrays import Floats, Ints
-from dpsr.errors import ParameterError, ReleaseError, ScaleError
+from dpsr.arrays import Bools, Floats, Ints
+from dpsr.errors import ParameterError, ScaleError
 from dpsr.release.folder.atomic import atomic_table
 from dpsr.release.lists.batch import all_lists
 from dpsr.release.lists.batch import table as lists_table
 from dpsr.release.lists.ranking import Recommendations, best_items, ordered_dots, score_pairs
-from dpsr.release.personalise.matching import OwnRatings, matched
+from dpsr.release.personalise.files import check_file
+from dpsr.release.personalise.matching import OwnRatings, ReleaseCodes, matched
 from dpsr.release.personalise.statement import file_metadata, statement
 from dpsr.release.personalise.value_level import ValueLevel
 from dpsr.types import OpensOwnRows, PersonalModel, Scale
@@ -52,11 +53,11 @@ class Personalised:
     >>> personal.save("lists.parquet", n=10)                                                # doctest: +SKIP
     """
 
-    def __init__(self, release: Release, ratings: OpensOwnRows, *, block: int = BLOCK) -> None:
+    def __init__(self, release: Release, ratings: OpensOwnRows, *, block: int | None = None) -> None:
         check_scale(release.scale, ratings.scale)
-        if block < 1:
+        if block is not None and block < 1:
             raise ParameterError(f"a block has at least one person, found {block}. Leave it out for the usual {BLOCK}.")
-        self.release, self.block = release, block
+        self.release, self.block = release, block or BLOCK
         self._ratings = ratings
         self._level: ServesPeople = ValueLevel(release)
 
@@ -69,26 +70,46 @@ class Personalised:
     def n_people(self) -> int:
         return self._ratings.mask.n_users
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out or done otherwise, in words. Curator's side: the counts are of the raw rows."""
+        notes = (
+            (self.dropped, "ratings are of items that the release does not know: they were left out."),
+            (self.strangers, "people are not in the release: their ratings were folded in as a stranger's."),
+        )
+        return tuple(f"{count:,} {words}" for count, words in notes if count)
+
     @cached_property
     def dropped(self) -> int:
-        """Rows at items that the release does not know: they are left out."""
-        mask = self._ratings.mask
-        unknown = self.release.mask.item_codes(mask.item_ids) < 0
-        return int(mask.item_counts[unknown].sum())
+        """Ratings of items that the release does not know."""
+        return int(self._ratings.mask.item_counts[self._codes.items < 0].sum())
 
     @cached_property
     def strangers(self) -> int:
-        """People whom the release does not know: their rows are folded in."""
-        return int(np.count_nonzero(self.release.mask.user_codes(self._ratings.mask.user_ids) < 0))
+        """People whom the release does not know."""
+        return int(np.count_nonzero(self._codes.users < 0))
+
+    def brought_ratings(self, users: Ids) -> Bools:
+        """Whether own ratings of each of these people were given."""
+        mask = self._ratings.mask
+        people = mask.user_codes(users)
+        return np.asarray((people >= 0) & (mask.user_counts[people] > 0))
+
+    def basis(self, users: Ids, items: Ids) -> Ints:
+        """What each prediction rests on, as a place in `files.BASES`."""
+        mask = self.release.mask
+        unknown = mask.item_codes(items) < 0
+        of_release = (mask.user_codes(users) < 0) + 2 * unknown
+        return np.where(self.brought_ratings(users), unknown.astype(np.int64), 2 + of_release)
 
     def predict(self, users: Ids, items: Ids) -> Floats:
         """Predicted ratings inside the scale; who brought no ratings gets what the release predicts for them."""
-        u, j = np.broadcast_arrays(np.atleast_1d(users), np.atleast_1d(items))
+        u, j = np.broadcast_arrays(np.atleast_1d(np.asarray(users)), np.atleast_1d(np.asarray(items)))
         predicted = self.release.predict(u, j)
         people, codes = self._ratings.mask.user_codes(u), self.release.mask.item_codes(j)
-        for start, model in self.models(np.unique(people[people >= 0])):
-            here = np.flatnonzero((people >= start) & (people < start + self.block))
-            predicted[here] = _predicted(model, model.mask.user_codes(u[here]), codes[here])
+        for some, model in self._models(np.unique(people[people >= 0])):
+            here = np.flatnonzero((people >= some[0]) & (people <= some[-1]))
+            predicted[here] = _predicted(model, np.searchsorted(some, people[here]), codes[here])
         return predicted
 
     def recommend(self, user: str | int, n: int = 10, *, exclude_rated: bool = True) -> Recommendations:
@@ -104,7 +125,7 @@ class Personalised:
     def save(self, path: str | Path, n: int = 10, *, overwrite: bool = False, progress: Progress | None = None) -> Path:
         """Write everybody's list (user, rank, item, score) as Parquet that says for whom it is. Whole or not at all."""
         where = Path(path)
-        check_parquet(where)
+        check_file(where, overwrite=overwrite)
         with atomic_table(where, self._schema, overwrite=overwrite) as rows:
             for done, lists in self._lists(n):
                 rows.write_table(lists)
@@ -122,22 +143,26 @@ class Personalised:
         """One model of all people at once, in the codes of their ratings: for evaluation, where it fits in memory."""
         return self._level.model_of(self._own(0, self.n_people))
 
-    def models(self, people: Ints | None = None) -> Iterator[tuple[int, PersonalModel]]:
-        """Models of blocks of people with the code each block starts at; of all of them, or of those given."""
+    def _models(self, people: Ints) -> Iterator[tuple[Ints, PersonalModel]]:
+        """The given people (ascending codes) block by block, with a model of each block."""
         for start in range(0, self.n_people, self.block):
             stop = min(start + self.block, self.n_people)
-            wanted = None if people is None else people[(people >= start) & (people < stop)]
-            if wanted is None or len(wanted):
-                own = self._own(start, stop)
-                yield start, self._level.model_of(own if wanted is None else own.select(wanted - start))
+            some = people[np.searchsorted(people, start) : np.searchsorted(people, stop)]
+            if len(some):
+                yield some, self._level.model_of(self._own(start, stop).select(some - start))
 
     def _own(self, start: int, stop: int) -> OwnRatings:
-        return matched(self._ratings.own_rows(start, stop), self.release.mask)
+        rows, codes = self._ratings.own_rows(start, stop), self._codes
+        return matched(rows, codes.users[start:stop], codes.items, self.release.mask)
+
+    @cached_property
+    def _codes(self) -> ReleaseCodes:
+        return ReleaseCodes.of(self._ratings.mask, self.release.mask)
 
     def _lists(self, n: int) -> Iterator[tuple[int, pa.Table]]:
-        for start, model in self.models():
+        for some, model in self._models(np.arange(self.n_people)):
             for lists in all_lists(model, n):
-                yield min(start + self.block, self.n_people), lists_table(model, lists, self._schema)
+                yield int(some[-1]) + 1, lists_table(model, lists, self._schema)
 
     @cached_property
     def _schema(self) -> pa.Schema:
@@ -161,13 +186,4 @@ def check_scale(ours: Scale, theirs: Scale) -> None:
         raise ScaleError(
             f"people's own ratings must be on the scale of the release, {ours}, found ratings on {theirs}. Read them "
             f"with scale={ours}, or personalise the release that was made from them."
-        )
-
-
-def check_parquet(path: Path) -> None:
-    """Refuse a format that cannot say for whom the lists are."""
-    if path.suffix.lower() != ".parquet":
-        raise ReleaseError(
-            f"{path.name}: personal lists are written as .parquet, whose metadata say that each list is for its own "
-            "person alone; other formats cannot say so."
         )

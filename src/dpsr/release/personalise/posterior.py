@@ -104,7 +104,8 @@ def _priors(side: ItemSide, choice: Choice, people: People) -> Priors:
     prior, (_, q, k) = side.prior, side.prior.widths
     x = side.public_features(people.users)
     mean = np.zeros((len(people.users), q + k))
-    mean[:, : prior.weights.shape[1]] = x @ prior.weights
+    for feature, weights in zip(x.T, prior.weights, strict=True):  # a matrix product's bits vary with its other rows
+        mean[:, : len(weights)] += feature[:, None] * weights
     scale, chance = _grid(side, choice)
     covariance = _unit_effect(prior.covariance) if prior.effect_chances is not None else prior.covariance
     covariances = covariance * scale[:, :, None] * scale[:, None, :]

@@ -18,6 +18,7 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.release.lists.fold_in import FoldedInUser
+from dpsr.release.lists.ranking import ordered_dots
 from dpsr.release.personalise.choice import choose
 from dpsr.release.personalise.item_side import ItemSide, People, required_prior
 from dpsr.release.personalise.mask_kernel import mask_kernel
@@ -65,7 +66,7 @@ class ValueLevel:
                 "mask": mask,
                 "user_factors": users,
                 "item_factors": items,
-                "user_means": users @ (weight @ items),
+                "user_means": ordered_dots(users, np.arange(len(users)), (weight @ items)[None], np.zeros(1, np.int64)),
                 "affinity": self._affinity(own),
                 "observed": None,
                 "personal": None,

@@ -15,7 +15,7 @@ from pathlib import Path
 from dpsr.errors import ParameterError
 from dpsr.evaluate.measure import FORECAST, METHOD
 from dpsr.evaluate.protocol import ALL_RANKED
-from dpsr.evaluate.registry import CONSTANT, METHODS, OURS
+from dpsr.evaluate.registry import CONSTANT, METHODS, OURS, PERSONALISED
 from dpsr.evaluate.report.charts import write_chart
 from dpsr.evaluate.report.files import write_rows, write_text
 from dpsr.evaluate.report.tables import Table, markdown
@@ -23,7 +23,8 @@ from dpsr.evaluate.report.tidy import distinct, tidy
 from dpsr.evaluate.runner.jobs import Job, Seeds, code_digest, cross, noise_seed
 from dpsr.evaluate.runner.results import Results
 from dpsr.evaluate.sets import sets_in_folder, without_scale
-from dpsr.evaluate.studies.frontier.tables import EPSILONS, frontier_chart, frontier_tables
+from dpsr.evaluate.studies.frontier.tables import frontier_chart, frontier_tables
+from dpsr.evaluate.studies.frontier.targets import EPSILONS
 from dpsr.evaluate.studies.study import Study, StudyReport
 from dpsr.types import Scale
 
@@ -34,16 +35,18 @@ NOTICE = (
 
 NOISE: dict[str, str] = {
     "popularity": "most-rated",
+    PERSONALISED: OURS,
     "dpsr-paper": "paper",
     "dpsr-as-published": "published",
     "laplace-als": "laplace",
     "gaussian-als": "gaussian",
 }
-"""Names under which the noise of the published figures was drawn, where they are not those of the methods."""
+"""Names under which the noise of the published figures was drawn, where they are not those of the methods. What is
+personalised is the very release that is measured beside it."""
 
 ORDER = (
-    "constant", "bias", "als", "popularity", "dpsr", "dpsr-20", "dpsr-paper", "dpsr-as-published", "laplace-als",
-    "laplace-mf", "gaussian-als",
+    "constant", "bias", "als", "popularity", "dpsr", "dpsr-personalised", "dpsr-20", "dpsr-paper", "dpsr-as-published",
+    "laplace-als", "laplace-mf", "gaussian-als",
 )  # fmt: skip
 """In the order in which they are run: what is asked first comes first."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
-from dpsr.evaluate.registry import BIAS, CONSTANT, METHODS, OURS
+from dpsr.evaluate.registry import BIAS, CONSTANT, METHODS, OURS, PERSONALISED
 from dpsr.evaluate.report.charts import (
     BLUE,
     GREEN,
     GREY,
+    ORANGE,
     PINK,
     VERMILION,
     Chart,
@@ -24,8 +24,7 @@ from dpsr.evaluate.report.charts import (
 )
 from dpsr.evaluate.report.tables import Cells, Table, mean_cell
 from dpsr.evaluate.report.tidy import Averages, distinct, grouped
-
-EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+from dpsr.evaluate.studies.frontier.targets import PERSONAL_TARGETS, TARGETS, Targets
 
 WORSE_THAN_CONSTANT = 1.005
 """Ours may exceed the constant's RMSE by half a per cent, never more."""
@@ -35,6 +34,7 @@ PLAN_WITHIN = 5.0
 
 TITLES: dict[str, str] = {
     "dpsr": "dpsr",
+    "dpsr-personalised": "dpsr, personalised (joint DP: own raw ratings for own predictions)",
     "dpsr-paper": "paper, repaired",
     "dpsr-as-published": "paper, as published (ε not kept)",
     "laplace-als": "Laplace ratings, tuned ALS",
@@ -53,6 +53,7 @@ ONLY_RANKS = {"popularity"}
 
 LINES = {
     "dpsr": (VERMILION, "o", 2.6),
+    "dpsr-personalised": (ORANGE, "P", 1.6),
     "dpsr-paper": (PINK, "s", 1.6),
     "dpsr-as-published": (GREY, "v", 1.2),
     "laplace-als": (BLUE, "^", 1.6),
@@ -61,30 +62,6 @@ LINES = {
 """Colour, marker and width of private methods."""
 
 LEVELS = {"constant": "--", "bias": "-.", "als": ":"}
-
-
-@dataclass(frozen=True)
-class Targets:
-    """Mean RMSE by epsilon: `reach` is to be met, `aim` to be undercut. Empty for a set without targets."""
-
-    reach: Mapping[float, float] = field(default_factory=dict)
-    aim: Mapping[float, float] = field(default_factory=dict)
-
-
-def _targets(reach: tuple[float, ...], aim: tuple[float, ...]) -> Targets:
-    return Targets(dict(zip(EPSILONS, reach, strict=True)), dict(zip(EPSILONS, aim, strict=True)))
-
-
-TARGETS: Mapping[str, Targets] = {
-    "ml-latest-small": _targets(
-        reach=(0.975, 0.920, 0.900, 0.882, 0.862, 0.846, 0.837),
-        aim=(0.960, 0.905, 0.885, 0.865, 0.850, 0.838, 0.832),
-    ),
-    "movietweetings-100k": _targets(
-        reach=(1.845, 1.760, 1.710, 1.660, 1.620, 1.580, 1.550),
-        aim=(1.810, 1.720, 1.670, 1.625, 1.590, 1.550, 1.533),
-    ),
-}
 
 
 def met_or_missed(met: bool) -> str:
@@ -96,6 +73,8 @@ def frontier_tables(rows: pa.Table, plans: pa.Table, names: Sequence[str], epsil
     """Errors of every set, then promises, ranking, plan, time and exact budgets."""
     averages = Averages(rows)
     tables = [error_table(averages, name, epsilons, TARGETS.get(name, Targets())) for name in names]
+    if PERSONALISED in distinct(rows, "method"):
+        tables += [personal_table(averages, name, epsilons) for name in names]
     if OURS in distinct(rows, "method"):
         tables.append(promise_table(averages, names, epsilons))
     tables += [ranking_table(averages, name, epsilons) for name in names]
@@ -107,13 +86,30 @@ def frontier_tables(rows: pa.Table, plans: pa.Table, names: Sequence[str], epsil
 
 def error_table(averages: Averages, name: str, epsilons: Sequence[float], targets: Targets) -> Table:
     """RMSE in the layout of the targets: one column per epsilon, ours under what it should reach."""
-    rows: list[Cells] = []
-    for title, goals, good in _goals(targets):
-        cells = [_goal_cell(_value(averages, name, OURS, e), goals.get(e), good) for e in epsilons]
-        if any(cells):
-            rows.append((f"{name}: {title}", *cells))
+    rows = _goal_rows(averages, name, OURS, epsilons, targets)
     rows += _method_rows(averages, name, epsilons, "rmse", digits=4, without=ONLY_RANKS)
     return Table(f"rmse_{name}", f"{name}: RMSE", _header(epsilons), tuple(rows))
+
+
+def personal_table(averages: Averages, name: str, epsilons: Sequence[float]) -> Table:
+    """RMSE of the release and of what each person gets from it with their own ratings, under the same noise."""
+    rows = _goal_rows(averages, name, PERSONALISED, epsilons, PERSONAL_TARGETS.get(name, Targets()))
+    others = set(TITLES) - {OURS, PERSONALISED}
+    rows += _method_rows(averages, name, epsilons, "rmse", digits=4, without=others)
+    margins = [_below(OURS, ours=PERSONALISED)(averages, name, epsilon) for epsilon in epsilons]
+    if any(m is not None for m in margins):
+        cells = ("" if m is None else f"{met_or_missed(m >= 0)} {m:+.2%}" for m in margins)
+        rows.append(("never worse than the release", *cells))
+    return Table(f"personalised_{name}", f"{name}: RMSE, personalised", _header(epsilons), tuple(rows))
+
+
+def _goal_rows(averages: Averages, name: str, method: str, epsilons: Sequence[float], targets: Targets) -> list[Cells]:
+    rows: list[Cells] = []
+    for title, goals, good in _goals(targets):
+        cells = [_goal_cell(_value(averages, name, method, e), goals.get(e), good) for e in epsilons]
+        if any(cells):
+            rows.append((f"{name}: {title}", *cells))
+    return rows
 
 
 def _goals(targets: Targets) -> list[tuple[str, Mapping[float, float], Callable[[float, float], bool]]]:
@@ -163,10 +159,10 @@ def promise_table(averages: Averages, names: Sequence[str], epsilons: Sequence[f
     return Table("promises", "Promises, with the margin in per cent", _header(epsilons), tuple(rows))
 
 
-def _below(reference: str, allowance: float = 1.0) -> Callable[[Averages, str, float], float | None]:
+def _below(reference: str, allowance: float = 1.0, ours: str = OURS) -> Callable[[Averages, str, float], float | None]:
     def margin(averages: Averages, name: str, epsilon: float) -> float | None:
-        ours, theirs = (_value(averages, name, method, epsilon) for method in (OURS, reference))
-        return None if ours is None or theirs is None else 1 - ours / (theirs * allowance)
+        found, theirs = (_value(averages, name, method, epsilon) for method in (ours, reference))
+        return None if found is None or theirs is None else 1 - found / (theirs * allowance)
 
     return margin
 

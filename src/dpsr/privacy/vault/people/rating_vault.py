@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import ceil, isqrt
+from math import ceil, erfc, isqrt, sqrt
 
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
-from dpsr.certify.one_rating import SQUARED_BOUNDS
+from dpsr.certify.one_rating import MOMENT_WEIGHT, SQUARED_BOUNDS, moment_weight
 from dpsr.certify.people import MOMENTS, NAMES, RatingPart
 from dpsr.engine import Block
 from dpsr.engine.raw import LEVEL
@@ -27,11 +27,20 @@ from dpsr.types.item_side import ItemSide
 CLIP, WIDTH = 1.5, 0.8
 """Residuals, in spreads, are cut at CLIP for the own level, and count half from about WIDTH on in scores."""
 
+SHRINK = 40.0
+"""Ratings' worth of zero that pull a person's own level: so many that one rating moves it little, and few enough that
+people with a hundred ratings are understood."""
+
+RAMP = 8
+"""Somebody with n cells weighs 1 / sqrt(n + RAMP) in second moments: few ratings tell little about taste."""
+
 
 class RatingVault(PeopleVault):
     """Raw ratings and a budget for ratings that exist or not."""
 
     unit = "rating"
+    scores_name = "scores of people"
+    replaced = 2.0
 
     def rating_scores(self, share: float, side: ItemSide, *, level: float, shrink: float) -> Answer:
         """Sums over ratings, by cell, of psi(z) (`certify.one_rating`): score and slope at the item side so far.
@@ -47,6 +56,29 @@ class RatingVault(PeopleVault):
 
         settings = {"clip": CLIP, "shrink": shrink, "width": WIDTH}
         return self._ask("scores", share, one, (self.n_cells, 2), 1.0, settings=settings)
+
+    def rating_moments(self, share: float, side: ItemSide, cells: Ints, *, level: float) -> Answer:
+        """Sums over people of a_n x x' over `cells` (`certify.one_rating`); zero on and below the diagonal."""
+        place = np.full(self.n_cells, -1, dtype=np.int64)
+        place[cells] = np.arange(len(cells))
+        weights = np.array([moment_weight(n, RAMP) for n in range(len(cells) + 1)], dtype=np.int64)
+
+        def one(block: Block, out: Ints) -> None:
+            found = self._cell_of[block.items]
+            e = self._y_of[block.columns[LEVEL]] / side.spread - level - side.effects[found]
+            _add_rating_moments(block.indptr, found, e, place, CLIP, SHRINK, WIDTH, weights, out)
+
+        above, shape = np.triu_indices(len(cells), 1), (len(cells), len(cells))
+        settings = {"clip": CLIP, "shrink": SHRINK, "width": WIDTH, "ramp": RAMP, "cells": len(cells)}
+        found = self._ask(MOMENTS, share, one, shape, 1.0, only=above, settings=settings)
+        moments = np.zeros(shape)
+        moments[above] = found.values
+        return Answer(moments, found.noise)
+
+    def moments_noise(self, share: float, n_cells: int) -> float:
+        """The deviation of the noise that `rating_moments` over so many cells would have."""
+        settings = {"clip": CLIP, "shrink": SHRINK, "width": WIDTH, "ramp": RAMP, "cells": n_cells}
+        return sqrt(self._describe(MOMENTS, share, 1, 0, settings).variance) / MOMENT**2
 
     def _describe(
         self,
@@ -65,10 +97,14 @@ class RatingVault(PeopleVault):
         if name != NAMES:
             return RatingPart(name, variance, numbers, settings)
 
-        def hidden(threshold: int) -> bool:
-            return RatingPart(name, variance, numbers, settings, threshold).tail("rating") <= names_delta
-
-        return RatingPart(name, variance, numbers, settings, lowest(hidden, isqrt(sensitivity), variance))
+        bound, sigma = isqrt(sensitivity), sqrt(variance)
+        cut = lowest(
+            lambda t: RatingPart(name, variance, numbers, settings, t).tail("rating") <= names_delta,
+            lambda t: erfc((t - bound) / sigma / sqrt(2)) / 2 <= names_delta,
+            bound,
+            variance,
+        )
+        return RatingPart(name, variance, numbers, settings, cut)
 
     def _add_names(self, block: Block, order: Ints, out: Ints) -> None:
         """A rating adds the whole weight to its item; nobody's other ratings matter."""
@@ -109,3 +145,45 @@ def _add_rating_scores(
             if cell >= 0:
                 out[cell, 0] += _steps(GRID * SAFE * score / many, GRID)
                 out[cell, 1] += _steps(GRID * SAFE * slope / many, GRID)
+
+
+@kernel
+def _add_rating_moments(
+    indptr: Ints,
+    cells: Ints,
+    e: Floats,
+    place: Ints,
+    clip: float,
+    shrink: float,
+    width: float,
+    weights: Ints,
+    out: Ints,
+) -> None:
+    """a_n x x' above the diagonal, over the places where a person has exactly one rating."""
+    T = len(out)
+    times, where, x = np.zeros(T, np.int64), np.empty(T, np.int64), np.empty(T, np.int64)
+    for u in range(len(indptr) - 1):
+        first, last = indptr[u], indptr[u + 1]
+        m, many = 0.0, 0
+        for t in range(first, last):
+            if cells[t] >= 0:
+                cut = min(max(e[t], -clip), clip)
+                m += cut if -clip <= cut <= clip else 0.0
+                many += 1
+                if place[cells[t]] >= 0:
+                    times[place[cells[t]]] += 1
+        m /= many + shrink
+        n = 0
+        for t in range(first, last):
+            if cells[t] >= 0 and place[cells[t]] >= 0 and times[place[cells[t]]] == 1:
+                z = e[t] - m
+                where[n] = place[cells[t]]
+                x[n] = _steps(MOMENT * SAFE * z / np.sqrt(z * z + width * width), MOMENT)
+                n += 1
+        for t in range(first, last):
+            if cells[t] >= 0 and place[cells[t]] >= 0:
+                times[place[cells[t]]] = 0
+        for a in range(n):
+            for b in range(n):
+                if where[b] > where[a]:
+                    out[where[a], where[b]] += (weights[n] * x[a] * x[b]) // MOMENT_WEIGHT

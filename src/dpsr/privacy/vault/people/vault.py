@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
-from math import ceil, erfc, exp, sqrt
+from math import ceil, erfc, exp, isqrt, sqrt
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_delta, check_epsilon
 from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
 from dpsr.certify.normal import SAMPLER_SLACK, gaussian_delta
-from dpsr.certify.people import MOMENTS, MOST_NAMED, NAMES, NormalPart, PersonPart, naming_tail
+from dpsr.certify.people import MOMENTS, MOST_NAMED, NAMES, NormalPart, PersonPart, naming_tail, rough_naming_tail
 from dpsr.engine import Block
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import PrivacyError
@@ -63,9 +63,13 @@ class PeopleVault:
     """Raw ratings and a budget for people. Ask; do not look."""
 
     unit = "user"
+    scores_name = "scores"
 
     replaced = 1.0
     """How far a person's vector of length one moves a sum, at most, between neighbours."""
+
+    moments_bound = sqrt(0.5)
+    """The same for second moments, of vectors of length one."""
 
     def __init__(
         self,
@@ -140,7 +144,7 @@ class PeopleVault:
                 side.features, gamma / deviation, alpha, floor, out,
             )  # fmt: skip
 
-        return self._ask("scores", share, one, (self.n_cells, d + 2), 1.0)
+        return self._ask(self.scores_name, share, one, (self.n_cells, d + 2), 1.0)
 
     def coefficients(self, share: float, side: ItemSide) -> Answer:
         """Sums over people of what their own regressions say about the prior (`contributions.add_coefficients`)."""
@@ -270,7 +274,12 @@ class PeopleVault:
         variance = ceil(squared_bound / (self.squared_mu * Fraction(share)))
         if name != NAMES:
             return PersonPart(name, variance, numbers, squared_bound)
-        threshold = lowest(lambda t: naming_tail(t, squared_bound, variance) <= names_delta, GRID, variance)
+        threshold = lowest(
+            lambda t: naming_tail(t, squared_bound, variance) <= names_delta,
+            lambda t: rough_naming_tail(t, squared_bound, variance) <= names_delta,
+            GRID,
+            variance,
+        )
         return PersonPart(name, variance, numbers, squared_bound, threshold)
 
     def _add_names(self, block: Block, order: Ints, out: Ints) -> None:
@@ -308,10 +317,16 @@ def _rough_delta(mu: float, epsilon: float) -> float:
     return tail(epsilon / mu - mu / 2) - exp(epsilon) * tail(epsilon / mu + mu / 2)
 
 
-def lowest(holds: Callable[[int], bool], low: int, variance: int) -> int:
-    """The lowest whole number above `low` where a condition on a normal tail holds."""
-    high = low + 60 * int(sqrt(variance)) + 2
+def lowest(holds: Callable[[int], bool], nearly: Callable[[int], bool], low: int, variance: int) -> int:
+    """The lowest whole number above `low`, but for a trace, where a condition on a normal tail holds.
+
+    It is looked for with `nearly`, the same in floating point, and then checked.
+    """
+    sigma = isqrt(variance)
+    high = low + 60 * sigma + 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
+        low, high = (low, middle) if nearly(middle) else (middle, high)
+    while not holds(high):
+        high += sigma // 10_000 + 1
     return high

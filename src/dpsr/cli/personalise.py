@@ -1,0 +1,84 @@
+"""`dpsr personalise`: everybody's lists or predictions from their own ratings and a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpsr.cli.opening import ReleaseFolder, open_release
+from dpsr.cli.reading import (
+    Delimiter,
+    Duplicates,
+    Item,
+    OnDuplicates,
+    Query,
+    Rating,
+    RatingsFile,
+    Reading,
+    Timestamp,
+    User,
+)
+from dpsr.cli.terminal import err, out
+from dpsr.quoting import for_terminal
+
+if TYPE_CHECKING:
+    from dpsr.release import Personalised
+    from dpsr.release.people import PersonalisedPeople
+
+EXAMPLE = "Example: dpsr personalise release/ ratings.csv --out lists.parquet"
+
+
+def personalise(
+    release: ReleaseFolder,
+    ratings: RatingsFile,
+    out_file: Annotated[Path, typer.Option("--out", help="File to write, .parquet: user, rank, item, score.")],
+    n: Annotated[int, typer.Option("-n", "--n", "--number", help="Items in a list.")] = 10,
+    pairs: Annotated[
+        Path | None,
+        typer.Option("--predict", help="Predict the pairs of this file (user, item) instead of making lists."),
+    ] = None,
+    user: User = None,
+    item: Item = None,
+    rating: Rating = None,
+    timestamp: Timestamp = None,
+    delimiter: Delimiter = None,
+    duplicates: OnDuplicates = Duplicates.error,
+    query: Query = None,
+    block: Annotated[int | None, typer.Option(min=1, help="People at a time; bounds memory, changes no list.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write everybody's list from their own raw ratings and a release: each for its own person, for nobody else."""
+    from dpsr.release.personalise.files import check_file, write_personal_predictions
+
+    check_file(out_file, overwrite=force)
+    loaded = open_release(release)
+    scale = loaded.scale
+    reading = Reading(ratings, str(scale), user, item, rating, timestamp, delimiter, duplicates, scale.snap, query)
+    personal = loaded.personalise(reading.read(), block=block)
+    if pairs is None:
+        _write_lists(personal, out_file, n, force)
+        out.print(f"Lists of {personal.n_people:,} people written to [bold]{for_terminal(out_file, 400)}[/bold].")
+    else:
+        from dpsr.data.files.pairs import read_pairs
+
+        total = write_personal_predictions(personal, read_pairs(pairs), out_file, overwrite=force)
+        out.print(f"{total:,} predictions written to [bold]{for_terminal(out_file, 400)}[/bold].")
+    _say(personal)
+
+
+def _write_lists(personal: Personalised | PersonalisedPeople, out_file: Path, n: int, force: bool) -> None:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task("people", total=personal.n_people)
+        personal.save(out_file, n, overwrite=force, progress=lambda done, _: bar.update(task, completed=done))
+
+
+def _say(personal: Personalised | PersonalisedPeople) -> None:
+    """For whom it is, and what was left out; numbers are for the curator's eyes."""
+    for note in personal.notes:
+        out.print(note)
+    out.print(for_terminal(personal.statement, 1_000))

@@ -1,0 +1,63 @@
+"""Personal lists and predictions as files: Parquet only, whose metadata say for whom each row is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.errors import ReleaseError
+from dpsr.release.folder.atomic import atomic_table
+from dpsr.release.folder.atomic import check_file as check_table_file
+from dpsr.release.personalise.statement import file_metadata
+
+if TYPE_CHECKING:
+    from dpsr.release.people.personalised import PersonalisedPeople
+    from dpsr.release.personalise.personalised import Personalised
+
+    Personal = Personalised | PersonalisedPeople
+
+BASES = ("own ratings", "own mean", "model", "item mean", "user mean", "overall mean")
+"""What a prediction rests on: the person's own ratings with a known item, or an unknown one; or, of people who brought
+no ratings, the release's four."""
+
+
+def check_file(path: Path, *, overwrite: bool = False) -> None:
+    """Refuse early, before anything is computed."""
+    if path.suffix.lower() != ".parquet":
+        raise ReleaseError(
+            f"{path.name}: personal lists are written as .parquet, whose metadata say that each is for its own person "
+            "alone; other formats cannot say so."
+        )
+    check_table_file(path, overwrite=overwrite)
+
+
+def write_personal_predictions(
+    personal: Personal, batches: Iterable[pa.RecordBatch], path: Path, *, overwrite: bool = False
+) -> int:
+    """user, item, prediction and basis for batches of pairs, whole or not at all; how many pairs that were."""
+    check_file(path, overwrite=overwrite)
+    names = ("user", "item", "prediction", "basis")
+    kinds = (pa.string(), pa.string(), pa.float64(), pa.string())
+    schema = pa.schema(list(zip(names, kinds, strict=True)), metadata=file_metadata(personal.release.certificate))
+    total = 0
+    with atomic_table(path, schema, overwrite=overwrite) as rows:
+        for batch in batches:
+            rows.write_table(_predictions(personal, batch, schema))
+            total += batch.num_rows
+    return total
+
+
+def _predictions(personal: Personal, pairs: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+    users, items = (_plain(pairs[name]) for name in ("user", "item"))
+    predicted = pa.array(personal.predict(users, items))
+    basis = pa.array(np.array(BASES)[personal.basis(users, items)])
+    columns = [users.cast(pa.string()), items.cast(pa.string()), predicted, basis]
+    return pa.table(columns, schema=schema)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

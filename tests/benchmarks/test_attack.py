@@ -1,0 +1,23 @@
+"""`make attack QUICK=1`: what the threat model says cannot be done is tried, in its short form."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_no_attack_of_the_short_form_succeeds():
+    run = subprocess.run(
+        [sys.executable, "-m", "benchmarks.attack", "--quick"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "SUCCEEDED" not in run.stdout, run.stdout
+    assert run.returncode == 0, run.stderr
+    assert " 0 succeeded" in run.stdout
+    assert run.stdout.count("\nheld ") + run.stdout.startswith("held ") >= 18

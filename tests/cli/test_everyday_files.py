@@ -1,0 +1,165 @@
+"""A file as it comes, a catalogue with titles, and settings that need not be repeated."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+from small_ratings import options, write_csv
+
+from dpsr import DPSR, load_release
+from dpsr.data import read_catalogue, realistic
+from dpsr.privacy.ledger.ledger import Ledger
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def semicolons(path):
+    text = write_csv(path).read_text().replace(",", ";").splitlines()
+    path.write_text("\n".join([text[0], *(line + ",5" if not line.endswith("5") else line for line in text[1:])]))
+    return path
+
+
+def test_a_spreadsheet_s_export_is_read_and_the_columns_are_said(dpsr, here):
+    semicolons(here / "export.csv")
+    outcome = dpsr("release", "export.csv", *options("r", scale="1:5:0.5"))
+    assert outcome.code == 0, outcome.err
+    assert "export.csv: 300 ratings, 30 users, 20 items." in outcome.out
+    assert "Columns: user = 'userId', item = 'movieId', rating = 'rating'." in outcome.out
+    assert "Columns: user = 'userId'" in dpsr("plan", "export.csv", "--scale", "1:5:0.5").out
+
+
+def test_a_file_without_header_is_said_by_place(dpsr, here):
+    lines = write_csv(here / "r.csv").read_text().splitlines()[1:]
+    (here / "r.csv").write_text("\n".join(lines))
+    assert "user = 'column 1', item = 'column 2', rating = 'column 3'" in dpsr("plan", "r.csv", "--scale", "1:5:1").out
+
+
+def test_ratings_may_come_through_a_pipe(here):
+    text = write_csv(here / "r.csv").read_bytes()
+    command = [sys.executable, "-m", "dpsr", "release", "-", *options("out")]
+    run = subprocess.run(command, input=text, capture_output=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert b"standard input: 300 ratings" in run.stdout
+    assert load_release(here / "out").mask.n_ratings == 300
+    unagreed = subprocess.run(command[:-1], input=text, capture_output=True, check=False)
+    assert unagreed.returncode == 2
+    assert b"--yes" in unagreed.stderr
+
+
+# -- titles
+
+
+@pytest.fixture
+def catalogue(here):
+    rows = [f"i{k};Film Nr. {k}" for k in range(20) if k != 3]
+    (here / "items.csv").write_text("\n".join(["item;title", *rows]))
+    return here / "items.csv"
+
+
+def test_titles_stand_in_lists_and_on_the_card_and_survive_verification(dpsr, here, catalogue):
+    write_csv(here / "r.csv")
+    assert dpsr("release", "r.csv", *options("out"), "--items", "items.csv").code == 0
+    assert "Film Nr. " in (here / "out" / "card.html").read_text("utf-8")
+    checked = dpsr("verify", "out")
+    assert checked.code == 0, checked.out
+    rows = json.loads(dpsr("recommend", "out", "--user", "u3", "-n", "20", "--json").out)
+    for row in rows:
+        assert row["title"] == (None if row["item"] == "i3" else f"Film Nr. {row['item'][1:]}")
+    assert "Film Nr." in dpsr("recommend", "out", "--user", "u3").out
+    assert dpsr("recommend", "out", "--all", "--out", "all.parquet").code == 0
+    assert pq.read_table(here / "all.parquet").column_names == ["user", "rank", "item", "score", "title"]
+    assert load_release("out").fold_in(["i1"], [5], n=2).titles is not None
+
+
+def test_a_release_without_titles_gets_them_when_it_is_shown(dpsr, here, catalogue):
+    write_csv(here / "r.csv")
+    assert dpsr("release", "r.csv", *options("out")).code == 0
+    assert "title" not in dpsr("recommend", "out", "--user", "u3").out
+    assert "Film Nr." in dpsr("recommend", "out", "--user", "u3", "--items", "items.csv").out
+
+
+def test_titles_in_python(here):
+    ratings = realistic(0, n_users=30, n_items=20, n_ratings=200)
+    (here / "items.csv").write_text("\n".join(["item,title", *(f"{k},Film {k}" for k in range(1, 21))]))
+    model = DPSR(1.0).fit(ratings).with_titles("items.csv")
+    found = model.recommend(1, n=3).to_pandas()
+    assert found["title"].tolist() == [f"Film {item}" for item in found["item"]]
+    again = load_release(model.save(here / "r"))
+    assert again.recommend([1, 2], n=3).to_arrow()["title"].to_pylist()[:3] == found["title"].tolist()
+    assert again.with_titles(read_catalogue("items.csv")).titles == again.titles
+
+
+# -- dpsr.toml
+
+
+def test_what_is_always_the_same_stands_in_a_file(dpsr, here):
+    semicolons(here / "export.csv")
+    text = (here / "export.csv").read_text().replace("userId", "Kunde").replace("rating", "Note")
+    (here / "export.csv").write_text(text)
+    (here / "dpsr.toml").write_text(
+        'scale = "1:5:0.5"\nledger = "book.db"\ndataset = "films"\n[columns]\nuser = "Kunde"\nrating = "Note"\n'
+    )
+    assert dpsr("ledger", "init", "--epsilon", "1").code == 0
+    outcome = dpsr("release", "export.csv", "--epsilon", "0.1", "--out", "r", "--yes")
+    assert outcome.code == 0, outcome.err
+    assert "Settings of dpsr.toml: scale = 1:5:0.5" in outcome.err
+    assert "user = 'Kunde'" in outcome.out
+    assert Ledger.open("book.db").budget("films").charges == 1
+    assert dpsr("plan", "export.csv").code == 0
+    assert dpsr("describe", "export.csv").code == 0
+    assert "films" in dpsr("ledger", "show").out
+    wrong = dpsr("release", "export.csv", "--epsilon", "0.1", "--out", "r2", "--yes", "--scale", "1:2:1")
+    assert "not on the scale 1:2:1" in wrong.err, "the command line comes first"
+    assert dpsr("verify", "r").code == 0, "and whoever verifies is not told which ledger to trust"
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("scale = 5", "scale is '5', and must be text in quotes"),
+        ('colour = "red"', "holds 'colour', which nobody reads"),
+        ('[columns]\nusers = "u"', "holds 'users'"),
+        ("scale =", "cannot be read"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused(dpsr, here, text, word):
+    write_csv(here / "r.csv")
+    (here / "dpsr.toml").write_text(text)
+    outcome = dpsr("plan", "r.csv", "--scale", "1:5:1")
+    assert outcome.code == 2
+    assert word in outcome.err
+
+
+def test_a_pipe_sees_no_line_wider_than_80_columns_but_what_people_wrote(here):
+    write_csv(here / "r.csv")
+    environment = {**os.environ, "COLUMNS": "80"}
+    run = subprocess.run(
+        [sys.executable, "-m", "dpsr", "release", "r.csv", *options("out")],
+        capture_output=True, text=True, env=environment, check=True,
+    )  # fmt: skip
+    assert max(len(line) for line in run.stdout.splitlines() if "SHA-256" not in line) <= 80
+
+
+def test_predictions_name_ids_in_the_type_they_came_in(dpsr, folder, here):
+    (here / "pairs.csv").write_text("user,item\n42,7\n1,7\n")
+    rows = json.loads(dpsr("predict", folder, "pairs.csv", "--json").out)
+    assert [(row["user"], row["item"]) for row in rows] == [(42, 7), (1, 7)]
+    (here / "mixed.csv").write_text("user,item\n42,7\nnobody,7\n")
+    rows = json.loads(dpsr("predict", folder, "mixed.csv", "--json").out)
+    found = [(row["user"], row["item"], row["basis"]) for row in rows]
+    assert found == [("42", 7, "model"), ("nobody", 7, "item mean")]
+
+
+def test_a_description_says_which_columns_were_taken_and_reads_a_pipe(dpsr, here):
+    write_csv(here / "r.csv")
+    assert "Columns: user = 'userId', item = 'movieId', rating = 'rating'." in dpsr("describe", "r.csv").out
+    command = [sys.executable, "-m", "dpsr", "describe", "-"]
+    run = subprocess.run(command, input=(here / "r.csv").read_bytes(), capture_output=True, check=True)
+    assert b"300" in run.stdout

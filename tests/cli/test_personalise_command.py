@@ -1,0 +1,75 @@
+"""`dpsr personalise`: everybody's list from their own ratings, and for whom it is."""
+
+import numpy as np
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+from dpsr import load_release
+
+
+@pytest.fixture
+def raw(small_ratings, tmp_path):
+    path = tmp_path / "ratings.csv"
+    pacsv.write_csv(small_ratings.to_arrow(), path)
+    return path
+
+
+def test_lists_are_those_of_the_python_call_and_the_words_are_on_screen(dpsr, folder, raw, small_ratings, tmp_path):
+    outcome = dpsr("personalise", folder, raw, "--out", tmp_path / "lists.parquet", "--n", "4")
+    assert outcome.code == 0, outcome.err
+    assert "Lists of 60 people written to" in outcome.out
+    assert "Each list may be shown to its own person, and to nobody else." in outcome.out
+    assert "joint differential privacy at epsilon = 1" in outcome.out
+    expected = load_release(folder).personalise(small_ratings).table(4)
+    found = pq.read_table(tmp_path / "lists.parquet")
+    assert found.equals(expected)
+    assert found.schema.metadata[b"dpsr.promise"] == b"joint differential privacy"
+
+
+def test_the_block_changes_no_list(dpsr, folder, raw, tmp_path):
+    for name, block in (("a.parquet", []), ("b.parquet", ["--block", "7"])):
+        assert dpsr("personalise", folder, raw, "--out", tmp_path / name, *block).code == 0
+    assert pq.read_table(tmp_path / "a.parquet").equals(pq.read_table(tmp_path / "b.parquet"))
+
+
+def test_pairs_are_predicted_with_what_each_prediction_rests_on(dpsr, folder, raw, small_ratings, tmp_path):
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("user,item\n1,1\n1,nowhere\nnobody,1\n")
+    outcome = dpsr("personalise", folder, raw, "--predict", pairs, "--out", tmp_path / "predicted.parquet")
+    assert outcome.code == 0, outcome.err
+    found = pq.read_table(tmp_path / "predicted.parquet")
+    assert found["basis"].to_pylist() == ["own ratings", "own mean", "item mean"]
+    expected = load_release(folder).personalise(small_ratings).predict([1], [1])
+    np.testing.assert_array_equal(found["prediction"].to_numpy()[:1], expected)
+    assert b"dpsr.for" in found.schema.metadata
+
+
+def test_a_value_off_the_releases_scale_is_one_sentence_and_no_file(dpsr, folder, tmp_path):
+    raw = tmp_path / "ratings.csv"
+    raw.write_text("user,item,rating\n1,1,9\n")
+    outcome = dpsr("personalise", folder, raw, "--out", tmp_path / "lists.parquet")
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+    assert "scale" in outcome.err
+    assert not (tmp_path / "lists.parquet").exists()
+
+
+def test_other_formats_and_existing_files_are_refused_before_anything_is_read(dpsr, tmp_path):
+    outcome = dpsr("personalise", "nowhere", "nothing.csv", "--out", tmp_path / "lists.csv")
+    assert outcome.code == 2
+    assert "written as .parquet" in outcome.err
+    (tmp_path / "lists.parquet").touch()
+    outcome = dpsr("personalise", "nowhere", "nothing.csv", "--out", tmp_path / "lists.parquet")
+    assert "exists already" in outcome.err
+
+
+def test_a_release_that_is_not_private_is_announced(dpsr, small_ratings, raw, tmp_path):
+    from dpsr import DPSR
+
+    seeded = DPSR(1.0, random_state=0).fit(small_ratings).save(tmp_path / "seeded")
+    outcome = dpsr("personalise", seeded, raw, "--out", tmp_path / "lists.parquet")
+    assert outcome.code == 0
+    assert "NOT PRIVATE" in outcome.err
+    assert "NOT PRIVATE" in outcome.out
+    assert pq.read_schema(tmp_path / "lists.parquet").metadata[b"dpsr.promise"] == b"NOT PRIVATE"

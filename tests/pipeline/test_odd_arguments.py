@@ -1,0 +1,52 @@
+"""Arguments that look like others: a truth is no budget, nobody is not somebody called "None", no delta is ignored."""
+
+import numpy as np
+import pytest
+
+from dpsr import DPSR, Ratings, Scale
+from dpsr.errors import PrivacyError
+from dpsr.release.verify import verify
+
+
+@pytest.fixture(scope="module")
+def ratings():
+    rng = np.random.default_rng(0)
+    cells = rng.choice(12 * 10, 60, replace=False)
+    users = ["None" if cell < 10 else "True" if cell < 20 else f"u{cell // 10}" for cell in cells]
+    return Ratings.from_arrays(users, cells % 10, rng.integers(1, 6, 60), scale=Scale(1, 5))
+
+
+@pytest.mark.parametrize("epsilon", [True, np.True_, "1", None, [1.0]])
+@pytest.mark.parametrize("build", [DPSR, DPSR.paper])
+def test_what_only_looks_like_a_budget_is_refused(ratings, build, epsilon):
+    with pytest.raises(PrivacyError, match="epsilon must be a number"):
+        build(epsilon).fit(ratings)
+
+
+def test_a_delta_is_refused_and_not_ignored(ratings):
+    with pytest.raises(PrivacyError, match="no delta is taken"):
+        DPSR(1.0, delta=1e-6).fit(ratings)
+
+
+@pytest.mark.parametrize(("thing", "text"), [(None, "None"), (True, "True")])
+def test_nobody_is_not_a_person_whose_id_spells_it(ratings, thing, text):
+    """Who is not known gets what a stranger gets; the person of that name has rated, and gets a list of their own."""
+    release = DPSR(8.0).fit(ratings).release
+    stranger = release.recommend("a stranger", 10).items
+    assert release.recommend(thing, 10).items == stranger
+    assert len(release.recommend(text, 10).items) < len(stranger), "what one rated is left out"
+    nobody, named, unknown = (release.predict([user], [3])[0] for user in (thing, text, "a stranger"))
+    assert nobody == unknown != named
+
+
+def test_ratings_declared_private_are_saved_and_examined_as_not_private(ratings, tmp_path):
+    DPSR.paper().reconstruct(ratings).save(tmp_path / "r")
+    found = verify(tmp_path / "r")
+    assert (found.intact, found.private, found.fails) == (True, False, ())
+    assert "declared them private already" in found.certificate.reasons[0]
+    assert found.to_dict()["epsilon"] == "inf"
+
+
+@pytest.mark.parametrize("scale", [Scale(1000001, 1000005), Scale(0.1, 0.7, 0.1), Scale(-1e-7, 3e-7, 1e-7)])
+def test_a_scale_is_written_with_every_digit(scale):
+    assert Scale.parse(str(scale)) == scale
