@@ -65,14 +65,15 @@ OF_PEOPLE = {
     "levels": lambda vault: vault.levels(0.1),
     "activity": lambda vault: vault.activity(0.1),
     "coefficients": lambda vault: vault.coefficients(0.1, side()),
-    "second moments": lambda vault: vault.second_moments(0.1, side(), np.arange(0, J, 2), 0.1),
+    "scores": lambda vault: vault.scores(0.1, side(), alpha=0.7, gamma=1.0),
 }
 QUESTIONS = {
     **{("user", name): question for name, question in OF_PEOPLE.items()},
-    ("user", "scores"): lambda vault: vault.scores(0.1, side(), alpha=0.7, gamma=1.0),
+    ("user", "second moments"): lambda vault: vault.second_moments(0.1, side(), np.arange(0, J, 2), 0.1),
     ("user", "scores above a floor"): lambda vault: vault.scores(0.1, side(), alpha=0.5, gamma=2.0, floor=8.0),
     **{("rating", name): question for name, question in OF_PEOPLE.items()},
-    ("rating", "scores"): lambda vault: vault.rating_scores(0.1, side(), level=0.5, shrink=40.0),
+    ("rating", "second moments"): lambda vault: vault.rating_moments(0.1, side(), np.arange(0, J, 2), level=0.5),
+    ("rating", "scores of ratings"): lambda vault: vault.rating_scores(0.1, side(), level=0.5, shrink=40.0),
     ("rating", "scores without levels"): lambda vault: vault.rating_scores(0.1, side(), level=0.5, shrink=0.0),
 }
 VAULTS = {"user": PeopleVault, "rating": RatingVault}
@@ -134,7 +135,7 @@ def test_one_rating_more_or_changed_moves_the_exact_sums_by_at_most_what_is_stat
 def test_scores_at_the_unit_rating_reach_most_of_their_bound():
     """One rating of an extreme value, of somebody with no other."""
     more = np.concatenate([table(), [[99, 7, 1]]])
-    square, part = moved(table(), more, ("rating", "scores"))
+    square, part = moved(table(), more, ("rating", "scores of ratings"))
     assert square > 0.6 * part.squared_sensitivity("rating")
 
 
