@@ -88,7 +88,7 @@ def test_with_little_noise_effects_and_counts_are_found():
 
 
 def test_where_noise_drowns_the_answers_effects_shrink_to_the_trend_and_say_how_uncertain_they_are():
-    lam, theta, scores, counts = answers(1e5)
+    lam, _, scores, counts = answers(1e5)
     found = read_cells(scores, counts, float(lam.sum()), float(lam.max()), 1.0)
     assert found.effect.std() < 0.05
     assert found.uncertainty.min() > 0.25 * EFFECT_VARIANCE
