@@ -270,5 +270,5 @@ class PrivateRecommender(Parameters, ABC):
         return NoiseSource.system() if self.random_state is None else NoiseSource.seeded(self.random_state)
 
     def _public_settings(self) -> dict[str, Any]:
-        """The constructor's arguments without the seed."""
-        return {name: value for name, value in self.get_params().items() if name != "random_state"}
+        """The constructor's arguments without the seed and what is a table of its own."""
+        return {name: value for name, value in self.get_params().items() if name not in ("random_state", "items")}

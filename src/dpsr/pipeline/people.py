@@ -31,7 +31,7 @@ from dpsr.privacy.vault.people.contributions import coefficients_reach
 from dpsr.privacy.vault.people.rating_vault import CLIP, RAMP, SHRINK, WIDTH
 from dpsr.types.catalogue import Catalogue
 from dpsr.types.item_side import ItemIndex, ItemSide
-from dpsr.types.mask import Ids
+from dpsr.types.mask import Census, Ids, codes_of
 
 _TOO_FEW = 60.0
 """People times mu below which not even an item that one in twenty rated stands out: then levels alone are asked for."""
@@ -286,3 +286,9 @@ def declared_items(items: Ids | Catalogue | None) -> pa.Array | None:
     if len(unique) == 0 or ids.null_count:
         raise ParameterError("a declared list of items names at least one item, and every item has an id.")
     return unique
+
+
+def outside(census: Census, items: Ids | Catalogue | None) -> int:
+    """How many ratings are of items outside a declared list. Raw: for the curator's eyes only."""
+    declared = declared_items(items)
+    return 0 if declared is None else int(census.item_counts[codes_of(census.item_ids, declared) < 0].sum())
