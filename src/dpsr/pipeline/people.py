@@ -275,11 +275,17 @@ def declared_items(items: Ids | Catalogue | None) -> pa.Array | None:
     if items is None:
         return None
     found = items.ids.tolist() if isinstance(items, Catalogue) else items
-    ids = found if isinstance(found, pa.Array) else pa.array(list(found))
-    unique = sorted(set(ids.to_pylist()))
-    if not unique or unique[0] is None:
+    try:
+        ids = found if isinstance(found, pa.Array) else pa.array(list(found))
+        kind = pa.int64() if pa.types.is_integer(ids.type) else pa.string()
+        unique = pa.array(sorted(set(ids.drop_null().to_pylist())), type=kind)
+    except (pa.ArrowException, TypeError):
+        raise ParameterError(
+            "a declared list of items has ids of one kind, all whole numbers or all text. Write them as in the ratings."
+        ) from None
+    if len(unique) == 0 or ids.null_count:
         raise ParameterError("a declared list of items names at least one item, and every item has an id.")
-    return pa.array(unique, type=pa.int64() if pa.types.is_integer(ids.type) else pa.string())
+    return unique
 
 
 def outside(census: Census, items: Ids | Catalogue | None) -> int:
