@@ -53,8 +53,10 @@ reproduce: $(STAMP)  ## the paper's experiment: tables, figures, tests
 
 DATA ?= ../shared/data
 
-frontier: $(STAMP)  ## accuracy against epsilon on real rating sets in $(DATA)
-	$(BIN)/dpsr frontier --data $(DATA) --out frontier
+UNIT ?= value
+
+frontier: $(STAMP)  ## accuracy against epsilon on real rating sets in $(DATA); UNIT=user or UNIT=rating for people
+	$(BIN)/dpsr frontier --data $(DATA) --out frontier --unit $(UNIT)
 
 FULL ?=
 

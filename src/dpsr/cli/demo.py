@@ -13,6 +13,7 @@ from dpsr.cli.stages import showing_stages
 from dpsr.cli.terminal import out, verdict
 
 if TYPE_CHECKING:
+    from dpsr.evaluate.metrics.ranking import Predictor
     from dpsr.evaluate.metrics.scores import Scores
     from dpsr.types import Census
 
@@ -57,7 +58,7 @@ def demo(
             model.fit(train).save(folders[unit], overwrite=force)
     with out.status("Comparing ..."):
         people = {unit: model.personalise(train).model() for unit, model in models.items()}
-        rows = {
+        rows: dict[str, Predictor] = {
             "dpsr, unit value: the release": models["value"].model_,
             "dpsr, unit value, personalised": people["value"],
             "dpsr, unit user, personalised": people["user"],

@@ -19,23 +19,32 @@ def frontier(
         "../shared/data"
     ),
     seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 3,
-    epsilons: Annotated[str, typer.Option(help="Budgets, separated by commas.")] = "0.1,0.5,1,2,3,5,10",
+    epsilons: Annotated[
+        str | None, typer.Option(help="Budgets, separated by commas; usually 0.1 to 10, or to 20 where people are.")
+    ] = None,
     methods: Annotated[
         str | None, typer.Option(help="Some methods only, by name, separated by commas: dpsr,dpsr-personalised.")
     ] = None,
+    unit: Annotated[
+        str, typer.Option(help="What is protected: value, rating or user. Every unit has tables of its own.")
+    ] = "value",
     ideas: Annotated[bool, typer.Option("--ablation", help="Leave out one idea at a time instead.")] = False,
 ) -> None:
     """Measure every method on real ratings at every epsilon, with the targets beside. NOT PRIVATE."""
     from dpsr.evaluate.studies.ablation import ablation_study
-    from dpsr.evaluate.studies.frontier import frontier_study
+    from dpsr.evaluate.studies.frontier import frontier_study, people_frontier_study
+    from dpsr.evaluate.studies.frontier.targets import EPSILONS, PEOPLE_EPSILONS
     from dpsr.evaluate.studies.study import parse_epsilons
 
-    budgets, splits = parse_epsilons(epsilons), range(seeds)
+    usual, splits = EPSILONS if unit == "value" else PEOPLE_EPSILONS, range(seeds)
+    budgets = usual if epsilons is None else parse_epsilons(epsilons)
+    chosen = None if methods is None else methods.split(",")
     if ideas:
         study = ablation_study(data, epsilons=budgets, seeds=splits)
-    else:
-        chosen = None if methods is None else methods.split(",")
+    elif unit == "value":
         study = frontier_study(data, epsilons=budgets, seeds=splits, methods=chosen)
+    else:
+        study = people_frontier_study(data, unit, epsilons=budgets, seeds=splits, methods=chosen)
     result = run_with_progress(study, out_dir)
     show_report(result.report)
     out.print(f"{len(result.files)} tables and figures in [bold]{out_dir}[/bold]; {result.report.name} is above.")

@@ -45,6 +45,9 @@ MASK = "users, items, who rated what, counts, scale"
 CATALOGUE = "user ids, item ids, scale"
 """What is public when the presence of a rating, or of a whole user, is protected."""
 
+SCALE_ALONE = "scale"
+"""What is public where our own pipeline protects people and no list of items was declared."""
+
 SEEDED = "seeded noise"
 FLOATING = "seeded floating-point noise"
 JOINT = "joint DP: a user's own predictions use that user's own raw ratings"

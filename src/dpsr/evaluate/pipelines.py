@@ -22,22 +22,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.arrays import Floats
+from dpsr.arrays import Floats, Ints
 from dpsr.engine import BlockResult
 from dpsr.engine.raw import RawTable
-from dpsr.evaluate.contract import JOINT, MASK, SEEDED, PrivateMethod, Protection
+from dpsr.evaluate.contract import JOINT, MASK, SCALE_ALONE, SEEDED, PrivateMethod, Protection, Unit
 from dpsr.evaluate.metrics.ranking import Predictor
+from dpsr.linalg.own_regression import predict_pairs
 from dpsr.pipeline import DPSR
 from dpsr.pipeline.value import Recipe
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.release import Contents, Personalised
+from dpsr.release.people import PersonalisedPeople
+from dpsr.release.people.model import own_rows
 from dpsr.types import Census, Scale
 from dpsr.types.raw import RawRatings
 from dpsr.value.allocation import Allocation, allocate
@@ -73,6 +76,69 @@ class PersonalisedPipeline(PrivateMethod):
         personal = fitted.personalise(ratings)
         assert isinstance(personal, Personalised)
         return personal.model(), protection
+
+
+@dataclass
+class PeoplePipeline(PrivateMethod):
+    """`DPSR(epsilon, unit=..., delta=...)`, and everybody's own raw ratings for their own predictions (joint DP)."""
+
+    unit: str = "user"
+
+    def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
+        fitted = DPSR(self.epsilon, unit=self.unit, delta=self.delta, random_state=self.noise_seed).fit(ratings)
+        price, personal = fitted.certificate, fitted.personalise(ratings)
+        assert isinstance(personal, PersonalisedPeople)
+        protection = Protection(PEOPLE_UNITS[self.unit], price.epsilon, price.delta, SCALE_ALONE, f"{JOINT}; {SEEDED}")
+        return OwnPredictions(personal, ratings), protection
+
+
+PEOPLE_UNITS: Mapping[str, Unit] = {"user": "user", "rating": "rating (add/remove)"}
+"""What the comparison calls the units that protect people."""
+
+
+@dataclass(frozen=True, eq=False)
+class OwnPredictions:
+    """What people get from `personalise`, asked by codes; -1 is a stranger, or an item nobody has heard of."""
+
+    personal: PersonalisedPeople
+    ratings: RawRatings
+
+    def predict(self, users: Ints, items: Ints) -> Floats:
+        """Ratings inside the scale; of strangers, and of strange items, the level alone is told."""
+        u, j = (np.atleast_1d(codes) for codes in np.broadcast_arrays(users, items))
+        mask, side = self.ratings.mask, self.personal.release.side
+        known = (u >= 0) & (j >= 0)
+        nobody = np.zeros(np.count_nonzero(~known), dtype=np.int64)
+        predicted = np.empty(len(u))
+        predicted[~known] = side.predict(side.stranger, nobody, nobody - 1)
+        ids = (
+            of.take(codes[known]).to_numpy(zero_copy_only=False)
+            for of, codes in ((mask.user_ids, u), (mask.item_ids, j))
+        )
+        predicted[known] = self.personal.predict(*ids)
+        return predicted
+
+    def scores(self, user: int) -> Floats:
+        """One unclipped rating per item."""
+        side, mask = self.personal.release.side, self.ratings.mask
+        own = side.stranger
+        if user >= 0:
+            rows = slice(int(mask.indptr[user]), int(mask.indptr[user + 1]))
+            cells, pointers = self._cells[mask.items[rows]], np.array([0, rows.stop - rows.start])
+            own = side.own_side(*own_rows(pointers, cells, side.scale, self.ratings.values[rows]))
+        y = predict_pairs(
+            np.zeros(mask.n_items, dtype=np.int64),
+            self._cells,
+            own.level,
+            side.effects,
+            side.features,
+            own.coefficients,
+        )
+        return np.asarray(side.scale.midpoint + side.scale.width / 2 * side.spread * y)
+
+    @cached_property
+    def _cells(self) -> Ints:
+        return self.personal.release.index.cells_of(self.ratings.mask.item_ids)
 
 
 @dataclass

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.evaluate.baselines import ALS, MF, Bias, Constant, ItemKNN, SVDpp
-from dpsr.evaluate.baselines.bias import MostRatedFirst
+from dpsr.evaluate.baselines.bias import MostRatedFirst, OwnMean
 from dpsr.evaluate.baselines.factorisation import LARGE_BATCH
 from dpsr.evaluate.contract import Method, Price, Recommender, Unit, WithoutPrivacy
 from dpsr.evaluate.metrics.ranking import Predictor
@@ -25,10 +25,18 @@ from dpsr.evaluate.peers.berlioz import Berlioz
 from dpsr.evaluate.peers.dp_als import DPALS
 from dpsr.evaluate.peers.dp_sgd import DPSGD, Denoised
 from dpsr.evaluate.peers.mcsherry_mironov import McSherryMironov
+from dpsr.evaluate.peers.noisy_bias import NoisyBias
 from dpsr.evaluate.peers.noisy_ratings import NoisyRatings
 from dpsr.evaluate.peers.objective import ObjectivePerturbation
 from dpsr.evaluate.peers.shin import LocalMF
-from dpsr.evaluate.pipelines import RECIPES, DefaultPipeline, PaperPipeline, PersonalisedPipeline
+from dpsr.evaluate.pipelines import (
+    PEOPLE_UNITS,
+    RECIPES,
+    DefaultPipeline,
+    PaperPipeline,
+    PeoplePipeline,
+    PersonalisedPipeline,
+)
 from dpsr.types.raw import RawRatings
 
 OURS, CONSTANT, BIAS, REFERENCE = "dpsr", "constant", "bias", "als"
@@ -36,6 +44,12 @@ OURS, CONSTANT, BIAS, REFERENCE = "dpsr", "constant", "bias", "als"
 
 PERSONALISED = "dpsr-personalised"
 """Our method, with everybody's own raw ratings for their own predictions."""
+
+OWN_MEAN = "own-mean"
+"""Everybody's own mean, shrunk: what people can know without anybody else."""
+
+PEOPLE = {"rating": "dpsr-rating", "user": "dpsr-user"}
+"""Our methods that protect people, by unit, with everybody's own raw ratings for their own predictions."""
 
 NEARLY_NO_NOISE = 20.0
 """The epsilon at which our pipeline shows what it would do without noise."""
@@ -95,14 +109,23 @@ METHODS: dict[str, Method] = {
         _private("mcsherry-mironov-svd", partial(McSherryMironov, svd=True), price="with delta", joint=True),
         _private("shin-ldp-mf", LocalMF, "user", joint=True),
         _private("dp-als", DPALS, "user", "with delta", joint=True),
+        _private("noisy-bias", NoisyBias, "user", "with delta", joint=True),
+        _private("noisy-level", partial(NoisyBias, items=False), "user", "with delta", joint=True),
         _baseline(CONSTANT, lambda _: Constant()),
         _without_privacy("popularity", _most_rated),
+        _baseline(OWN_MEAN, lambda seed: OwnMean(random_state=seed)),
         _baseline(BIAS, lambda seed: Bias(random_state=seed)),
         _baseline("item-knn", ItemKNN),
         _baseline(REFERENCE, lambda seed: ALS(random_state=seed)),
         _baseline("svd++", SVDpp),
         _baseline("paper-mf", lambda seed: MF(batch_size=LARGE_BATCH, random_state=seed)),
         _private(PERSONALISED, PersonalisedPipeline, joint=True, variant_of=OURS),
+        *(
+            _private(
+                name, partial(PeoplePipeline, unit=unit), PEOPLE_UNITS[unit], "with delta", joint=True, variant_of=OURS
+            )
+            for unit, name in PEOPLE.items()
+        ),
         _private("dpsr-20", _nearly_noiseless, budgeted=False, variant_of=OURS),
         *(
             _private(recipe_name(name), partial(DefaultPipeline, recipe=recipe), variant_of=OURS)

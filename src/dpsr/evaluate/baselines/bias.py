@@ -47,6 +47,37 @@ class MostRatedFirst:
 
 
 @dataclass
+class OwnMean(Baseline):
+    """Everybody's own mean, shrunk towards the mean of them: what people can know without anybody else's ratings.
+
+    The strength is the one that predicts held-back training ratings best.
+    """
+
+    strengths: tuple[float, ...] = (0.5, 1, 2, 3, 5, 10, 50, 1000)
+    validation: float = 0.1
+    random_state: int = 0
+
+    def _learn(self, mask: Mask, values: Floats) -> Fitted:
+        held = hold_out(mask, self.validation, self.random_state)
+
+        def loss(strength: float) -> float:
+            level, own = _own_means(mask.users[~held], values[~held], mask.n_users, strength)
+            return float(np.mean((values[held] - level - own[mask.users[held]]) ** 2))
+
+        self.chosen_ = min(self.strengths, key=loss) if held.any() else self.strengths[0]
+        level, own = _own_means(mask.users, values, mask.n_users, self.chosen_)
+        return additive(mask, level, own, np.zeros(mask.n_items))
+
+
+def _own_means(users: npt.NDArray[np.int32], values: Floats, n: int, strength: float) -> tuple[float, Floats]:
+    """The mean of people's means, and how far each shrunk mean lies from it."""
+    counts = np.bincount(users, minlength=n)
+    means = np.bincount(users, values, minlength=n)[counts > 0] / counts[counts > 0]
+    level = float(means.mean())
+    return level, np.bincount(users, values - level, minlength=n) / (counts + strength)
+
+
+@dataclass
 class Bias(Baseline):
     """Mean + user bias + item bias. The strengths are the pair that predicts held-back training ratings best."""
 

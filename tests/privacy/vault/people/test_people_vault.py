@@ -62,7 +62,7 @@ def opened(rows, kind=PeopleVault, seed=1, epsilon=3.0, declared=DECLARED, noise
 
 
 OF_PEOPLE = {
-    "levels": lambda vault: vault.levels(0.1),
+    "levels": lambda vault: vault.totals(0.1),
     "activity": lambda vault: vault.activity(0.1),
     "coefficients": lambda vault: vault.coefficients(0.1, side()),
     "scores": lambda vault: vault.scores(0.1, side(), alpha=0.7, gamma=1.0),
@@ -162,7 +162,7 @@ def test_every_question_is_charged_before_anything_is_read_or_drawn(case, monkey
 def test_a_question_beyond_the_budget_is_refused_and_nothing_is_drawn(case):
     noise = NoiseSource.seeded(1)
     vault = opened(table(), VAULTS[case[0]], noise=noise)
-    vault.levels(0.95)
+    vault.totals(0.95)
     drawn, spent = noise.identity, vault.spent
     with pytest.raises(PrivacyError, match=r"5\.00% of the budget that are left. Nothing was drawn"):
         QUESTIONS[case](vault)
@@ -172,7 +172,7 @@ def test_a_question_beyond_the_budget_is_refused_and_nothing_is_drawn(case):
 
 def test_names_beyond_the_budget_are_refused_too():
     vault = opened(table(), declared=None)
-    vault.levels(0.95)
+    vault.totals(0.95)
     with pytest.raises(PrivacyError, match="Nothing was drawn"):
         vault.names(0.1, np.arange(HASHED_CELLS))
 
@@ -181,12 +181,12 @@ def test_names_beyond_the_budget_are_refused_too():
 @pytest.mark.parametrize(("epsilon", "declared"), [(0.05, DECLARED), (1.0, None), (10.0, DECLARED)])
 def test_everything_spent_costs_the_nominal_epsilon_and_never_more(unit, epsilon, declared):
     vault = opened(table(), VAULTS[unit], epsilon=epsilon, declared=declared, noise=NoiseSource.system())
-    vault.levels(0.3)
+    vault.totals(0.3)
     vault.activity(0.5)
     if declared is None:
         vault.names((1 - 1e-9) * vault.left, np.arange(HASHED_CELLS))
     else:
-        vault.levels((1 - 1e-9) * vault.left)
+        vault.totals((1 - 1e-9) * vault.left)
     certificate = vault.certificate()
     assert 0.999 * epsilon < certificate.epsilon <= epsilon
     assert certificate.delta == 1e-5
@@ -198,7 +198,7 @@ def test_everything_spent_costs_the_nominal_epsilon_and_never_more(unit, epsilon
 
 def test_seeded_noise_is_never_called_private():
     vault = opened(table())
-    vault.levels(0.5)
+    vault.totals(0.5)
     assert not vault.certificate().private
     assert "seed" in vault.certificate().reasons[0]
 
@@ -299,7 +299,7 @@ def test_answers_from_disk_are_those_of_memory_bit_for_bit(case, tmp_path):
 
 
 def same_side(found, expected):
-    for name in ("effects", "uncertainty", "features", "levels", "mean", "covariance"):
+    for name in ("effects", "uncertainty", "features", "own_levels", "mean", "covariance"):
         np.testing.assert_array_equal(getattr(found.side, name), getattr(expected.side, name))
     assert found.index.named.to_pylist() == expected.index.named.to_pylist()
     assert found.certificate.parts == expected.certificate.parts

@@ -10,11 +10,12 @@ by predicted rating alone. `popularity` shows how much of a ranking figure the m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dpsr.errors import ParameterError
 from dpsr.evaluate.measure import FORECAST, METHOD
-from dpsr.evaluate.protocol import ALL_RANKED
+from dpsr.evaluate.protocol import ALL_RANKED, ERRORS_ONLY
 from dpsr.evaluate.registry import CONSTANT, METHODS, OURS, PERSONALISED
 from dpsr.evaluate.report.charts import write_chart
 from dpsr.evaluate.report.files import write_rows, write_text
@@ -23,8 +24,9 @@ from dpsr.evaluate.report.tidy import distinct, tidy
 from dpsr.evaluate.runner.jobs import Job, Seeds, code_digest, cross, noise_seed
 from dpsr.evaluate.runner.results import Results
 from dpsr.evaluate.sets import sets_in_folder, without_scale
+from dpsr.evaluate.studies.frontier.people import PEOPLE_UNITS, people_tables
 from dpsr.evaluate.studies.frontier.tables import frontier_chart, frontier_tables
-from dpsr.evaluate.studies.frontier.targets import EPSILONS
+from dpsr.evaluate.studies.frontier.targets import EPSILONS, PEOPLE_EPSILONS
 from dpsr.evaluate.studies.study import Study, StudyReport
 from dpsr.types import Scale
 
@@ -59,18 +61,12 @@ def frontier_study(
     seeds: Sequence[int] = (0, 1, 2),
     methods: Sequence[str] | None = None,
 ) -> Study:
-    """Every method on every known set in the folder `data` at every epsilon and seed.
+    """Every method that protects values, on every known set in the folder `data`, at every epsilon and seed.
 
     `scales` maps file names without `.parquet` to scales; without it, the known sets are run. `methods` are some of
     `ORDER`. Where ours and the constant are among them, the plan is compared with what was measured.
     """
-    budgets = sorted({float(epsilon) for epsilon in epsilons})
-    if not seeds or not budgets:
-        raise ParameterError(f"a frontier needs a seed and a budget, found seeds={seeds}, epsilons={epsilons}.")
-    unknown = [name for name in methods or () if name not in ORDER]
-    if unknown or (methods is not None and not methods):
-        raise ParameterError(f"methods are {', '.join(ORDER)}; found {', '.join(unknown) or 'none'}.")
-    chosen = [name for name in ORDER if methods is None or name in methods]
+    budgets, chosen = _budgets(epsilons, seeds), _chosen(ORDER, methods)
     sets = sets_in_folder(Path(data), scales)
     jobs: list[Job] = []
     for name in chosen:
@@ -80,6 +76,40 @@ def frontier_study(
         jobs += cross(FORECAST, sets, [(OURS, True)], budgets, seeds, protocol=ALL_RANKED)
     left_out = without_scale(Path(data), sets)
     return Study(jobs, lambda results, folder: _write(results, folder, budgets, left_out))
+
+
+def people_frontier_study(
+    data: str | Path,
+    unit: str,
+    *,
+    scales: Mapping[str, Scale] | None = None,
+    epsilons: Sequence[float] = PEOPLE_EPSILONS,
+    seeds: Sequence[int] = (0, 1, 2),
+    methods: Sequence[str] | None = None,
+) -> Study:
+    """The same where `unit` is "rating" or "user": methods of that unit, personalised, errors alone; delta = 1e-5."""
+    if unit not in PEOPLE_UNITS:
+        raise ParameterError(f"a frontier of people has a unit among {', '.join(PEOPLE_UNITS)}, found {unit!r}.")
+    budgets, chosen = _budgets(epsilons, seeds), _chosen(list(PEOPLE_UNITS[unit].titles), methods)
+    sets = sets_in_folder(Path(data), scales)
+    what = [(name, METHODS[name].budgeted) for name in chosen]
+    jobs = cross(METHOD, sets, what, budgets, seeds, protocol=ERRORS_ONLY, seeding=_seeds)
+    left_out = without_scale(Path(data), sets)
+    return Study(jobs, lambda results, folder: _write_people(results, folder, budgets, left_out, unit))
+
+
+def _budgets(epsilons: Sequence[float], seeds: Sequence[int]) -> list[float]:
+    budgets = sorted({float(epsilon) for epsilon in epsilons})
+    if not seeds or not budgets:
+        raise ParameterError(f"a frontier needs a seed and a budget, found seeds={seeds}, epsilons={epsilons}.")
+    return budgets
+
+
+def _chosen(order: Sequence[str], methods: Sequence[str] | None) -> list[str]:
+    unknown = [name for name in methods or () if name not in order]
+    if unknown or (methods is not None and not methods):
+        raise ParameterError(f"methods are {', '.join(order)}; found {', '.join(unknown) or 'none'}.")
+    return [name for name in order if methods is None or name in methods]
 
 
 def _seeds(ratings: str, method: str, epsilon: float | None, seed: int) -> Seeds:
@@ -100,6 +130,22 @@ def _write(results: Results, folder: Path, epsilons: Sequence[float], left_out: 
     for name in names:
         written += write_chart(frontier_chart(rows, name, epsilons), folder, dpi=130)
     return StudyReport({"frontier": rows, "plan": plans}, tuple(tables), tuple(written))
+
+
+def _write_people(
+    results: Results, folder: Path, epsilons: Sequence[float], left_out: Sequence[str], unit: str
+) -> StudyReport:
+    rows = tidy(METHOD, results.runs)
+    names = distinct(rows, "set")
+    tables = people_tables(rows, names, epsilons, unit)
+    written = [
+        write_text(folder / f"frontier_{unit}.md", _markdown(tables, sorted(distinct(rows, "seed")), left_out)),
+        *write_rows(rows, folder, f"frontier_{unit}"),
+    ]
+    for name in names:
+        chart = frontier_chart(rows, name, epsilons, PEOPLE_UNITS[unit].look)
+        written += write_chart(replace(chart, name=f"frontier_{unit}_{name}"), folder, dpi=130)
+    return StudyReport({f"frontier_{unit}": rows}, tuple(tables), tuple(written))
 
 
 def _markdown(tables: Sequence[Table], seeds: Sequence[int], left_out: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -86,24 +87,25 @@ def frontier_tables(rows: pa.Table, plans: pa.Table, names: Sequence[str], epsil
 
 def error_table(averages: Averages, name: str, epsilons: Sequence[float], targets: Targets) -> Table:
     """RMSE in the layout of the targets: one column per epsilon, ours under what it should reach."""
-    rows = _goal_rows(averages, name, OURS, epsilons, targets)
-    rows += _method_rows(averages, name, epsilons, "rmse", digits=4, without=ONLY_RANKS)
-    return Table(f"rmse_{name}", f"{name}: RMSE", _header(epsilons), tuple(rows))
+    rows = goal_rows(averages, name, OURS, epsilons, targets)
+    rows += method_rows(averages, name, epsilons, "rmse", digits=4, without=ONLY_RANKS)
+    return Table(f"rmse_{name}", f"{name}: RMSE", header_of(epsilons), tuple(rows))
 
 
 def personal_table(averages: Averages, name: str, epsilons: Sequence[float]) -> Table:
     """RMSE of the release and of what each person gets from it with their own ratings, under the same noise."""
-    rows = _goal_rows(averages, name, PERSONALISED, epsilons, PERSONAL_TARGETS.get(name, Targets()))
+    rows = goal_rows(averages, name, PERSONALISED, epsilons, PERSONAL_TARGETS.get(name, Targets()))
     others = set(TITLES) - {OURS, PERSONALISED}
-    rows += _method_rows(averages, name, epsilons, "rmse", digits=4, without=others)
-    margins = [_below(OURS, ours=PERSONALISED)(averages, name, epsilon) for epsilon in epsilons]
+    rows += method_rows(averages, name, epsilons, "rmse", digits=4, without=others)
+    margins = [below(OURS, ours=PERSONALISED)(averages, name, epsilon) for epsilon in epsilons]
     if any(m is not None for m in margins):
         cells = ("" if m is None else f"{met_or_missed(m >= 0)} {m:+.2%}" for m in margins)
         rows.append(("never worse than the release", *cells))
-    return Table(f"personalised_{name}", f"{name}: RMSE, personalised", _header(epsilons), tuple(rows))
+    return Table(f"personalised_{name}", f"{name}: RMSE, personalised", header_of(epsilons), tuple(rows))
 
 
-def _goal_rows(averages: Averages, name: str, method: str, epsilons: Sequence[float], targets: Targets) -> list[Cells]:
+def goal_rows(averages: Averages, name: str, method: str, epsilons: Sequence[float], targets: Targets) -> list[Cells]:
+    """What a method should reach and undercut, and whether it does."""
     rows: list[Cells] = []
     for title, goals, good in _goals(targets):
         cells = [_goal_cell(_value(averages, name, method, e), goals.get(e), good) for e in epsilons]
@@ -125,7 +127,7 @@ def _goal_cell(found: float | None, goal: float | None, good: Callable[[float, f
     return f"{goal:.3f}" if found is None else f"{goal:.3f} {met_or_missed(good(found, goal))}"
 
 
-def _method_rows(
+def method_rows(
     averages: Averages,
     name: str,
     epsilons: Sequence[float],
@@ -133,9 +135,11 @@ def _method_rows(
     *,
     digits: int,
     without: Collection[str] = (),
+    titles: Mapping[str, str] = TITLES,
 ) -> list[Cells]:
+    """One row for each method of `titles` that was run."""
     rows: list[Cells] = []
-    for method, title in TITLES.items():
+    for method, title in titles.items():
         cells = [mean_cell(averages.at(name, method, epsilon, number), digits) for epsilon in epsilons]
         if any(cells) and method not in without:
             rows.append((title, *cells))
@@ -156,10 +160,12 @@ def promise_table(averages: Averages, names: Sequence[str], epsilons: Sequence[f
             if any(m is not None for m in margins):
                 cells = ("" if m is None else f"{met_or_missed(m >= 0)} {m:+.2%}" for m in margins)
                 rows.append((f"{name}: {title}", *cells))
-    return Table("promises", "Promises, with the margin in per cent", _header(epsilons), tuple(rows))
+    return Table("promises", "Promises, with the margin in per cent", header_of(epsilons), tuple(rows))
 
 
-def _below(reference: str, allowance: float = 1.0, ours: str = OURS) -> Callable[[Averages, str, float], float | None]:
+def below(reference: str, allowance: float = 1.0, ours: str = OURS) -> Callable[[Averages, str, float], float | None]:
+    """By how much our error is below another's, as a share of it; `allowance` is what ours may be worse by."""
+
     def margin(averages: Averages, name: str, epsilon: float) -> float | None:
         found, theirs = (_value(averages, name, method, epsilon) for method in (ours, reference))
         return None if found is None or theirs is None else 1 - found / (theirs * allowance)
@@ -176,9 +182,9 @@ def _at_least(reference: str, number: str) -> Callable[[Averages, str, float], f
 
 
 _PROMISES = (
-    ("RMSE at most the constant's + 0.5 %", _below(CONSTANT, WORSE_THAN_CONSTANT)),
-    ("RMSE at most the repaired paper's", _below("dpsr-paper")),
-    ("RMSE at most the published paper's", _below("dpsr-as-published")),
+    ("RMSE at most the constant's + 0.5 %", below(CONSTANT, WORSE_THAN_CONSTANT)),
+    ("RMSE at most the repaired paper's", below("dpsr-paper")),
+    ("RMSE at most the published paper's", below("dpsr-as-published")),
     ("P@10 at least the bias model's", _at_least(BIAS, "precision_at_10")),
     ("NDCG@10 at least the bias model's", _at_least(BIAS, "ndcg_at_10")),
 )
@@ -188,10 +194,10 @@ def ranking_table(averages: Averages, name: str, epsilons: Sequence[float]) -> T
     """P@10 and NDCG@10 among all items not rated in training."""
     rows: list[Cells] = []
     for number, title in (("precision_at_10", "P@10"), ("ndcg_at_10", "NDCG@10")):
-        found = _method_rows(averages, name, epsilons, number, digits=4)
+        found = method_rows(averages, name, epsilons, number, digits=4)
         rows += [(f"{title}: {row[0]}", *row[1:]) for row in found]
     title = f"{name}: ranking (dpsr weighs in who meets what, from the mask; the others order by predicted rating)"
-    return Table(f"ranking_{name}", title, _header(epsilons), tuple(rows))
+    return Table(f"ranking_{name}", title, header_of(epsilons), tuple(rows))
 
 
 def plan_table(rows: pa.Table, plans: pa.Table, names: Sequence[str], epsilons: Sequence[float]) -> Table:
@@ -213,9 +219,9 @@ def time_table(averages: Averages, names: Sequence[str], epsilons: Sequence[floa
     """Processor seconds per fit, scoring not counted: fits run side by side, so the clock would say less."""
     rows: list[Cells] = []
     for name in names:
-        found = _method_rows(averages, name, epsilons, "cpu_seconds", digits=2)
+        found = method_rows(averages, name, epsilons, "cpu_seconds", digits=2)
         rows += [(f"{name}: {row[0]}", *row[1:]) for row in found]
-    return Table("time", "Processor seconds per fit (compiling not counted)", _header(epsilons), tuple(rows))
+    return Table("time", "Processor seconds per fit (compiling not counted)", header_of(epsilons), tuple(rows))
 
 
 def budget_table(rows: pa.Table, epsilons: Sequence[float]) -> Table:
@@ -227,7 +233,7 @@ def budget_table(rows: pa.Table, epsilons: Sequence[float]) -> Table:
         if METHODS[method].budgeted and any((method, epsilon) in spent for epsilon in epsilons):
             shown.append((title, *(_spent(spent.get((method, epsilon)), epsilon) for epsilon in epsilons)))
     title = "The largest exact ε of any fit (at most the ε asked: kept)"
-    return Table("budget", title, _header(epsilons), tuple(shown))
+    return Table("budget", title, header_of(epsilons), tuple(shown))
 
 
 def _spent(exact: Sequence[float] | None, epsilon: float) -> str:
@@ -236,40 +242,55 @@ def _spent(exact: Sequence[float] | None, epsilon: float) -> str:
     return f"{max(exact):.4g} {'kept' if max(exact) <= epsilon else 'exceeded'}"
 
 
-def _header(epsilons: Sequence[float]) -> tuple[str, ...]:
+def header_of(epsilons: Sequence[float]) -> tuple[str, ...]:
+    """One column for each epsilon."""
     return ("ε", *(f"{epsilon:g}" for epsilon in epsilons))
 
 
-def frontier_chart(rows: pa.Table, name: str, epsilons: Sequence[float]) -> Chart:
+@dataclass(frozen=True)
+class Look:
+    """How a chart shows methods: titles, colour, marker and width of lines, styles of levels, goals, the axis."""
+
+    titles: Mapping[str, str]
+    lines: Mapping[str, tuple[str, str, float]]
+    levels: Mapping[str, str]
+    targets: Mapping[str, Targets]
+    axis: str
+
+
+VALUES = Look(TITLES, LINES, LEVELS, TARGETS, "ε per rating (smaller is more private)")
+
+
+def frontier_chart(rows: pa.Table, name: str, epsilons: Sequence[float], look: Look = VALUES) -> Chart:
     """RMSE against epsilon on one set: private methods as lines with bands, yardsticks as levels, targets as marks."""
     averages = Averages(rows)
-    lines = [line for method in LINES if (line := _line(averages, name, method, epsilons)) is not None]
+    lines = [line for method in look.lines if (line := _line(averages, name, method, epsilons, look)) is not None]
     levels = tuple(
-        Level(TITLES[method], mean.value, style=style)
-        for method, style in LEVELS.items()
+        Level(look.titles[method], mean.value, style=style)
+        for method, style in look.levels.items()
         if (mean := averages.at(name, method, None)) is not None
     )
     heights = [y for line in lines for y in line.y] + [level.y for level in levels]
-    aims = TARGETS.get(name, Targets()).aim
+    aims = look.targets.get(name, Targets()).aim
     goals = [(epsilon, aims[epsilon]) for epsilon in epsilons if epsilon in aims]
     if goals:
         x, y = zip(*goals, strict=True)
         lines.append(Line("aim below", x, y, marker="_", size=13, style="none"))
     panel = Panel(
         f"{name}: privacy and accuracy (not private: seeded, raw test ratings)",
-        "ε per rating (smaller is more private)", "RMSE on held-out ratings", tuple(lines), levels,
+        look.axis, "RMSE on held-out ratings", tuple(lines), levels,
         ticks=epsilon_ticks(epsilons), log=True, limits=padded(heights),
     )  # fmt: skip
     margins = (0.08, 0.98, 0.22, 0.93)
     return Chart(f"frontier_{name}", ((panel,),), (9, 6), legend="below", legend_columns=3, margins=margins)
 
 
-def _line(averages: Averages, name: str, method: str, epsilons: Sequence[float]) -> Line | None:
+def _line(averages: Averages, name: str, method: str, epsilons: Sequence[float], look: Look) -> Line | None:
     found = [(epsilon, mean) for epsilon in epsilons if (mean := averages.at(name, method, epsilon)) is not None]
     if not found:
         return None
-    colour, marker, width = LINES[method]
+    colour, marker, width = look.lines[method]
     return Line(
-        TITLES[method], tuple(e for e, _ in found), tuple(m.value for _, m in found),
+        look.titles[method], tuple(e for e, _ in found), tuple(m.value for _, m in found),
         tuple(m.deviation for _, m in found), colour, marker, size=5, width=width, band=0.2,
     )  # fmt: skip

@@ -108,7 +108,7 @@ class PeopleVault:
     def spent(self) -> Fraction:
         return sum((part.squared_mu(self.unit) or Fraction(0) for part in self._parts), Fraction(0))
 
-    def levels(self, share: float) -> Answer:
+    def totals(self, share: float) -> Answer:
         """Sums of 1, a, a^2, nu v, nu over people (`contributions.add_levels`)."""
         rows_of = self._rows_of()
 
