@@ -82,3 +82,10 @@ def test_what_no_float_can_hold_is_not_called_impossible():
     assert gaussian_delta(Fraction(0), 0.0) == 0
     assert gaussian_epsilon(Fraction(1, 100), 0.5) == 0
     assert nextafter(gaussian_delta(Fraction(10**4), 0.0), 2) > 0.999
+
+
+@pytest.mark.parametrize(("squared_mu", "epsilon"), [(4, 2.0), (1, 0.5), (16, 8.0)])
+def test_an_epsilon_at_the_middle_of_the_loss_is_computed_and_does_not_take_for_ever(squared_mu, epsilon):
+    """epsilon = mu^2 / 2: one of the two tails is at zero, where every term of its series vanishes."""
+    found, exact = gaussian_delta(Fraction(squared_mu), epsilon), exact_delta(Fraction(squared_mu), epsilon)
+    assert exact <= found <= float(exact) * (1 + 1e-14)

@@ -46,7 +46,7 @@ def test_settings_change_by_name_and_unknown_ones_are_refused():
     model = DPSR(1.0)
     assert model.set_params(epsilon=3.0) is model
     assert model.epsilon == 3.0
-    with pytest.raises(ParameterError, match="settings epsilon, delta, random_state, found epsilom"):
+    with pytest.raises(ParameterError, match="settings epsilon, unit, delta, items, random_state, found epsilom"):
         model.set_params(epsilom=2.0)
 
 

@@ -117,7 +117,7 @@ def _phi(x: Decimal) -> Decimal:
         odd += 2
         term = term * square / odd
         total += term
-        if odd > square + 1 and term * square < (odd - square) * total * Decimal(10) ** -_precision():
+        if odd > square + 1 and term * square <= (odd - square) * total * Decimal(10) ** -_precision():
             return Decimal("0.5") + density * total
 
 
