@@ -158,7 +158,7 @@ class DPSR(PrivateRecommender):
     def check(self) -> None:
         """Refuse settings that do not go together, before anything is spent."""
         check_epsilon(self.epsilon)
-        check_unit(self.unit, self.delta, self.items is not None)
+        check_unit(self.unit, self.epsilon, self.delta, self.items is not None)
         declared_items(self.items)
 
     def _fit_people(self, ratings: RawTable, journal: Journal | None, charge: ChargeReference | None) -> ItemRelease:
