@@ -130,7 +130,10 @@ def release(
         check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
         when = timestamp if timestamps else ""
         reading = Reading(ratings, scale, user, item, rating, when, delimiter, duplicates, snap, query)
-        with gathered(reading, engine, estimator, out_dir, memory or "2GB", work) as (table, journal):
+        with gathered(reading, engine, estimator, out_dir, "2GB" if memory is None else memory, work) as (
+            table,
+            journal,
+        ):
             check_space(table, out_dir)
             account = None if account is None else settled(account, table, same_data, another_file, ask=not yes)
             shown.print(preview(ratings.name, reading.taken, table, epsilon, account))
