@@ -50,7 +50,7 @@ class Curator:
             try:
                 release(
                     RatingsSource(str(path)), scale, 0.5, self.folder / "out", method=Method.paper, snap=snap,
-                    ledger=str(self.folder / "l.db"), **options,
+                    ledger=str(self.folder / "l.db"), another_file=True, timestamps=True, **options,
                 )  # fmt: skip
             except DpsrError as error:
                 return "refused", str(error)
@@ -120,7 +120,8 @@ def test_the_whole_command_line_says_the_same_without_a_traceback(family, dpsr, 
         snap = ["--snap"] if given.pop("snap", False) else []
         options = [f"--{key}={value}" for key, value in given.items()]
         outcome = dpsr("release", tmp_path / name, "--epsilon", "0.5", "--out", tmp_path / f"out{number}", "--yes",
-                       "--method", "paper", "--ledger", tmp_path / "l.db", *options, *snap)  # fmt: skip
+                       "--method", "paper", "--ledger", tmp_path / "l.db", "--another-file", *options,
+                       *snap)  # fmt: skip
         assert outcome.code in (0, 2)
         assert "Traceback" not in outcome.err
         assert (tmp_path / f"out{number}").exists() == (outcome.code == 0)

@@ -141,7 +141,10 @@ def release(
         check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
         when = timestamp if timestamps else ""
         reading = Reading(ratings, scale, user, item, rating, when, delimiter, duplicates, snap, query)
-        with gathered(reading, engine, estimator, out_dir, memory or "2GB", work) as (table, journal):
+        with gathered(reading, engine, estimator, out_dir, "2GB" if memory is None else memory, work) as (
+            table,
+            journal,
+        ):
             check_space(table, out_dir)
             if account is not None and protects is Unit.value:
                 account = settled(account, table, same_data, another_file, ask=not yes)

@@ -76,7 +76,7 @@ def test_a_guest_without_ratings_is_the_average_user():
 
 def test_ratings_off_the_scale_or_without_an_item_are_refused():
     model, _ = toy()
-    with pytest.raises(ScaleError, match="not on the scale"):
+    with pytest.raises(ScaleError, match="not on this release's scale"):
         FoldedInUser.from_ratings(model, [1], [9])
     with pytest.raises(ParameterError, match="one rating per item"):
         FoldedInUser.from_ratings(model, [1, 2], [3])

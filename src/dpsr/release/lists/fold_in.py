@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
-from dpsr.errors import ParameterError
+from dpsr.errors import ParameterError, ScaleError
 from dpsr.release.lists.ranking import Recommendations, best_items
 from dpsr.types import Model, Scale
 from dpsr.types.mask import Ids
@@ -76,7 +76,7 @@ def _check_on_scale(ratings: Floats, scale: Scale) -> None:
     """The release's scale is given: what is not on it is a slip of the person who rates."""
     _, on_scale = scale.locate(ratings)
     if not on_scale.all():
-        raise ParameterError(
+        raise ScaleError(
             f"the rating {ratings[int(np.argmin(on_scale))]:g} is not on this release's scale: from {scale.low:g} to "
             f"{scale.high:g} in steps of {scale.step:g}."
         )
