@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
-QUICK := not (spark or postgres or browser or notebook or slow)
+FAST := not (spark or postgres or browser or notebook or slow)
 CORE := .venv/.core
 
-.PHONY: attack docs site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture venv clean
+.PHONY: attack docs notebook site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture venv clean
 
 venv: $(STAMP)
 
@@ -27,7 +27,7 @@ test: $(STAMP)  ## lint, types, documentation, all tests
 	$(PYTEST)
 
 quick: $(STAMP)  ## on every save: no Spark, server, browser or notebook, nothing slow
-	$(PYTEST) -m "$(QUICK)"
+	$(PYTEST) -m "$(FAST)"
 
 slow-list: $(STAMP)  ## measure all tests anew; what takes a second or more is left out of the fast lane
 	$(PYTEST) --slow-list
@@ -77,10 +77,13 @@ core:  ## what `pip install dpsr` alone brings: its size, and the main job with 
 	cd .core/lib/python*/site-packages && du -sm * | sort -rn | head -12 && du -sm .
 
 clean:
-	rm -rf .venv .core build dist site demo-release reproduction frontier benchmark
+	rm -rf .venv .core build dist site demo-release demo-release-people reproduction frontier benchmark
 
 site: $(STAMP)  ## the documentation site, link-checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+notebook: $(STAMP)  ## run the example notebook and store what it shows
+	$(BIN)/python tests/helpers/run_notebook.py examples/quickstart.ipynb
 
 docs: $(STAMP)  ## regenerate the command reference
 	$(BIN)/python -m dpsr.cli.reference > docs/cli.md

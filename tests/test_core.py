@@ -87,7 +87,6 @@ def test_the_core_alone_releases_verifies_recommends_and_draws_cards(refused, tm
         "release ratings.csv --scale 1:5:1 --epsilon 1 --out r --ledger l.db --yes",
         "verify r",
         "recommend r --user u1",
-        "describe r",
         "card r --out card.html",
         "plan ratings.csv --scale 1:5:1",
     )

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsr.certify.one_rating import LIPSCHITZ, SQUARED_BOUNDS, added, replaced, scores
+from dpsr.certify.one_rating import LIPSCHITZ, SQUARED_BOUNDS, added, moment_weight, replaced, scores, second_moments
 from dpsr.errors import PrivacyError
-from dpsr.privacy.vault.people.contributions import GRID
-from dpsr.privacy.vault.people.rating_vault import CLIP, WIDTH, _add_rating_scores
+from dpsr.privacy.vault.people.contributions import GRID, MOMENT
+from dpsr.privacy.vault.people.rating_vault import CLIP, RAMP, WIDTH, _add_rating_moments, _add_rating_scores
 
 SHRINK = 40.0
 CELLS = 256
@@ -141,13 +141,82 @@ def test_a_vector_that_is_replaced_moves_twice_its_length_and_a_weight_that_is_a
 @pytest.mark.parametrize("bound", [0.0, -1.0, 0.5])
 def test_a_bound_is_a_whole_number_above_zero(name, bound):
     with pytest.raises(PrivacyError, match="whole number above 0"):
-        SQUARED_BOUNDS[name]({**asked(), "bound": bound})
+        SQUARED_BOUNDS[name]({**asked(), "cells": 9.0, "ramp": 8.0, "bound": bound})
 
 
 @pytest.mark.parametrize("missing", ["bound", "clip", "shrink", "width"])
 def test_a_setting_that_is_missing_is_named(missing):
     with pytest.raises(PrivacyError, match=f"{missing} is missing"):
         scores({name: value for name, value in asked().items() if name != missing})
+
+
+# --- second moments ---
+
+
+def asked_moments(cells, **how):
+    return {**asked(), "bound": MOMENT**2, "cells": cells, "ramp": RAMP, **how}
+
+
+def moments(cells, e, T, how):
+    """What one person adds to second moments over the first T cells."""
+    out, place = np.zeros((T, T), np.int64), np.where(np.arange(CELLS) < T, np.arange(CELLS), -1)
+    weights = np.array([moment_weight(n, int(how["ramp"])) for n in range(T + 1)], np.int64)
+    cells, e = np.array(cells, np.int64), np.array(e, np.float64)
+    shrink = (how["clip"], how["shrink"], how["width"])
+    _add_rating_moments(np.array([0, len(cells)]), cells, e, place, *shrink, weights, out)
+    return out
+
+
+def squared_move_of_moments(cells, e, cell, new, T, how):
+    move = moments([*cells, cell], [*e, new], T, how) - moments(cells, e, T, how)
+    return int((move.astype(object) ** 2).sum())
+
+
+@pytest.mark.parametrize("T", [2, 24, 150])
+def test_one_rating_moves_second_moments_by_at_most_the_bound_and_comes_near_it(T):
+    """People with ratings of one large value, or of opposite ones, everywhere; the new one has the last cell."""
+    how, found = asked_moments(T), 0
+    for n in {0, 1, min(5, T - 1), T // 2, T - 1}:
+        for value, new in product((0.4, 2.0, 1e6), (1e6, -1e6)):
+            alike, mixed = [value] * n, [value, -value] * n
+            found = max(found, squared_move_of_moments(range(n), alike, n, new, T, how))
+            found = max(found, squared_move_of_moments(range(n), mixed[:n], n, new, T, how))
+    assert 0.5 * second_moments(how) < found <= second_moments(how)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.floats(-4, 4)), max_size=60),
+    st.integers(0, 30),
+    st.floats(-50, 50),
+    st.sampled_from([asked_moments(25), asked_moments(25, shrink=1.0), asked_moments(25, ramp=1)]),
+)
+def test_random_neighbours_move_second_moments_by_at_most_the_bound_cells_shared_or_not(others, cell, new, how):
+    cells, e = [c for c, _ in others], [value for _, value in others]
+    assert squared_move_of_moments(cells, e, cell, new, 25, how) <= second_moments(how)
+
+
+def test_the_pairs_of_the_new_cell_alone_are_a_bound_that_is_exceeded():
+    """The planted error: that the others get a new weight is forgotten. Nine ratings, all at an end of the scale."""
+    new_pairs = max(MOMENT**4 * n / (n + 1 + RAMP) for n in range(9))
+    assert squared_move_of_moments(range(8), [1e6] * 8, 8, -1e6, 9, asked_moments(9)) > new_pairs
+
+
+def test_second_moments_are_weighted_products_where_a_person_has_one_rating():
+    """Oracle: the text, for somebody with two ratings in one of the cells and one outside."""
+    cells, e, T, how = [3, 0, 5, 5, 9], [0.5, -1.0, 2.0, 0.1, 0.7], 8, asked_moments(8)
+    m = np.clip(e, -CLIP, CLIP).sum() / (5 + how["shrink"])
+    z = np.array([e[1], e[0]]) - m
+    x = z / np.sqrt(z**2 + WIDTH**2)
+    found = moments(cells, e, T, how)
+    assert found[0, 3] == pytest.approx(MOMENT**2 * x[0] * x[1] / np.sqrt(2 + RAMP), rel=1e-3)
+    assert np.count_nonzero(found) == 1
+
+
+@pytest.mark.parametrize("wrong", [{"cells": 5_000}, {"cells": 0}, {"ramp": 0}, {"shrink": 0.0}, {"clip": 0.0}])
+def test_second_moments_without_a_bound_are_refused(wrong):
+    with pytest.raises(PrivacyError):
+        second_moments({**asked_moments(9), **wrong})
 
 
 @pytest.mark.parametrize("wrong", [{"clip": 0.0}, {"width": 0.0}, {"shrink": -1.0}])

@@ -41,9 +41,9 @@ def person(name="scores", deviations=3.0, **facts):
 
 def rating(name="scores", deviations=3.0, **facts):
     threshold = {"threshold": 8 * int(deviations * B)} if name == NAMES else {}
-    how = SCORES if name == "scores" else {"bound": float(B)}
-    numbers = 0 if name == NAMES else 64
-    return RatingPart(name, round(deviations**2 * B * B), numbers, **{"settings": how, **threshold, **facts})
+    how = {"scores": SCORES, MOMENTS: {**SCORES, "ramp": 8.0, "cells": 30.0}}.get(name, {"bound": float(B)})
+    sums = {"numbers": 0 if name == NAMES else 64, "settings": how}
+    return RatingPart(name, round(deviations**2 * B * B), **{**sums, **threshold, **facts})
 
 
 def certificate(*parts, unit="user", nominal=5.0, delta=1e-5, **facts):
@@ -300,6 +300,14 @@ def test_a_lowered_clip_is_found_out_by_the_price_that_follows():
     record = certificate(rating("scores"), unit="rating").to_record()
     record["parts"][0]["settings"]["clip"] = 0.1
     assert any("states" in words for words in examined(record))
+
+
+def test_second_moments_over_more_cells_than_their_bound_counts_are_found_out():
+    """The bound grows with the cells, so fewer of them may not be stated than there are sums."""
+    record = certificate(rating(MOMENTS, numbers=435), unit="rating").to_record()
+    assert examined(record) == []
+    record = certificate(rating(MOMENTS, numbers=436), unit="rating").to_record()
+    assert any("as many sums" in words for words in examined(record))
 
 
 def test_parts_of_values_in_a_certificate_of_people_are_refused_in_words():

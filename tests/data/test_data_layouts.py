@@ -132,3 +132,17 @@ def test_fractions_of_a_second_are_rounded_down_and_times_can_be_left_out(tmp_pa
     assert Ratings.read(path, scale=SCALE).mask.timestamps.tolist() == [10, -1]
     path.write_text("user,item,rating,timestamp\na,x,5,yesterday\nb,y,2,today\n")
     assert Ratings.read(path, scale=SCALE, timestamp="").mask.timestamps is None
+
+
+def test_all_columns_that_are_not_found_are_asked_for_at_once(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("Nutzer;Film;Bewertung\n1;1;3\n2;2;4\n")
+    with pytest.raises(DataError, match=r"the user or the rating; .*with user=.*--user COLUMN --rating"):
+        Ratings.read(path, scale=SCALE)
+
+
+def test_a_log_of_purchases_is_told_that_it_needs_another_unit(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"customer": 1, "sku": "A", "event": "buy"}\n{"customer": 2, "sku": "B", "event": "buy"}\n')
+    with pytest.raises(DataError, match=r"no column looks like the rating; .*purchases have no rating.*which unit"):
+        Ratings.read(path, scale=SCALE)

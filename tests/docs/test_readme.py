@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 from dpsr.cli import main
+from dpsr.cli.app import app
+from dpsr.cli.reference import _commands
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -77,3 +80,33 @@ def test_the_dockerfile_copies_what_is_there():
     for names in re.findall(r"^COPY (?!--from)(.*) \S+$", text, flags=re.MULTILINE):
         for name in names.split():
             assert (README.parent / name).exists(), name
+
+
+def test_the_ten_minutes_are_the_readme_s_commands_in_the_same_order():
+    """So that they are run, too."""
+    page = (README.parent / "docs" / "tenminutes.md").read_text("utf-8")
+    found = re.findall(r"^```console\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert "".join(found) == block("console")
+
+
+@pytest.mark.parametrize("name", ["tenminutes", "unit", "nightly", "troubleshooting", "benchmark", "index"])
+def test_links_of_the_journey_lead_somewhere(name):
+    docs = README.parent / "docs"
+    for target in re.findall(r"\]\(([^)#:]+)", (docs / f"{name}.md").read_text("utf-8")):
+        assert (docs / target).exists(), target
+
+
+@pytest.mark.parametrize("name", ["tenminutes", "unit", "nightly", "troubleshooting", "curator", "officer"])
+def test_every_command_line_of_the_journey_names_existing_commands_and_options(name):
+    root = typer.main.get_command(app)
+    commands = dict(_commands(root, "dpsr"))
+    text = (README.parent / "docs" / f"{name}.md").read_text("utf-8")
+    for line in re.findall(r"^(?: {4})?(dpsr [a-z][^\n]*)$", text, flags=re.MULTILINE):
+        words = shlex.split(line.split("#")[0].split(">")[0].rstrip(" \\"))
+        command = commands.get(" ".join(words[:2])) or commands[" ".join(words[:3])]
+        known = {option for one in command.params for option in (*one.opts, *one.secondary_opts, "-h", "--help")}
+        assert {word.partition("=")[0] for word in words[2:] if word.startswith("-") and word != "-"} <= known, line
+
+
+def test_the_page_of_the_benchmark_is_one_that_people_read():
+    assert len((README.parent / "docs" / "benchmark.md").read_text("utf-8").splitlines()) < 250

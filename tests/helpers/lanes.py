@@ -84,7 +84,7 @@ def pytest_runtest_makereport():
 
 
 def pytest_runtest_logreport(report):
-    _spent[function_of(report.nodeid)] += report.seconds
+    _spent[function_of(report.nodeid)] += getattr(report, "seconds", 0.0)  # none from a worker that died
 
 
 def pytest_sessionfinish(session):

@@ -35,7 +35,7 @@ Report = Callable[[str], None]
 _SHARE = 0.5
 """How many of the ratings become canaries."""
 
-_FEW, _OTHER_BUDGETS = 3_000, (5.0, 0.002)
+_FEW, _OTHER_BUDGETS = 1_000, (5.0, 0.002)
 """Ratings of a replay, which needs no statistics, and budgets that buy every question there is on so few."""
 
 

@@ -14,7 +14,7 @@ from dpsr.certify.amounts import MAX_DELTA, MAX_EPSILON
 from dpsr.certify.certificate import FORMAT, PROMISES, Certificate
 from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS, PUBLIC_FORMS
 from dpsr.certify.parts import ChannelPart, HistogramPart, Part, SumsPart
-from dpsr.certify.people import NormalPart
+from dpsr.certify.people import MOMENTS, NormalPart, RatingPart
 from dpsr.certify.schema import MalformedError, check_format, first_violation, strict_json
 from dpsr.errors import PrivacyError, ReleaseError
 
@@ -147,6 +147,8 @@ def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
         return part.families == (wanted if part.name == "window sums" else (("all ratings", 1),))
     if isinstance(part, ChannelPart) and part.outputs:
         return [len(part.outputs)] == [len(table[0]) for table in part.tables]
+    if isinstance(part, RatingPart) and part.name == MOMENTS:
+        return 2 * part.numbers == part.settings["cells"] * (part.settings["cells"] - 1)
     if isinstance(part, NormalPart) and part.name in _PER_CELL:
         return "cells" in public and part.numbers % public["cells"] == 0
     return True

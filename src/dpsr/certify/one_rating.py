@@ -96,7 +96,7 @@ def second_moments(settings: Settings) -> int:
     True
     """
     b, T, ramp = (_whole(settings, name) for name in ("bound", "cells", "ramp"))
-    clip, shrink, width = (Fraction(settings[name]) for name in ("clip", "shrink", "width"))
+    clip, shrink, width = (_setting(settings, name) for name in ("clip", "shrink", "width"))
     if T > MOST_CELLS or shrink <= 0 or clip <= 0 or width <= 0:
         raise PrivacyError("second moments have a positive clip, width and shrinkage, and at most 4,096 cells")
     return max(_moments_at(n, b, clip, shrink, width, ramp) for n in range(T + 1))

@@ -10,24 +10,29 @@ from rich.markup import escape
 from rich.table import Table
 
 from dpsr.cli.stages import showing_stages
-from dpsr.cli.terminal import out, promise, verdict
+from dpsr.cli.terminal import out, verdict
 
 if TYPE_CHECKING:
+    from dpsr.evaluate.metrics.ranking import Predictor
     from dpsr.evaluate.metrics.scores import Scores
     from dpsr.types import Census
 
 EXAMPLE = "Example: dpsr demo --out demo-release"
 
 
+DELTA = 1e-4
+"""A tenth of one over the number of people in the sample."""
+
+
 def demo(
-    out_dir: Annotated[Path, typer.Option("--out", help="Folder for the release.")] = Path("demo-release"),
-    epsilon: Annotated[float, typer.Option(help="Privacy budget per rating.")] = 1.0,
+    out_dir: Annotated[Path, typer.Option("--out", help="Folder for the release of ratings.")] = Path("demo-release"),
+    epsilon: Annotated[float, typer.Option(help="Privacy budget of each release.")] = 1.0,
     sample: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write the sample as files to try commands on, and stop.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing release folder.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing release folders.")] = False,
 ) -> None:
-    """Release the embedded sample privately and compare it with honest yardsticks."""
+    """Release the embedded sample twice, protecting values and protecting people, beside honest yardsticks."""
     from dpsr import DPSR
     from dpsr.certify.amounts import check_epsilon
     from dpsr.data import demo_ratings
@@ -40,19 +45,42 @@ def demo(
         out.print(f"Written: {escape(', '.join(map(str, written)))}. The scale is 1:5:1.", soft_wrap=True)
         return
     check_epsilon(epsilon)
-    check_target(out_dir, overwrite=force)
     train, test = demo_ratings().split(0.2, seed=0)
-    check_replaceable(out_dir, train.mask.census)
+    folders = {"value": out_dir, "user": out_dir.with_name(f"{out_dir.name}-people")}
+    for folder in folders.values():
+        check_target(folder, overwrite=force)
+        check_replaceable(folder, train.mask.census)
     out.print(f"Embedded sample (synthetic): {len(train):,} ratings to learn from, {len(test):,} held out.")
-    out.print(f"{promise(epsilon)}\n")
+    out.print(_choice(epsilon))
+    models = {"value": DPSR(epsilon), "user": DPSR(epsilon, unit="user", delta=DELTA, items=train.mask.item_ids)}
     with showing_stages():
-        model = DPSR(epsilon).fit(train)
-        folder = model.save(out_dir, overwrite=force)
+        for unit, model in models.items():
+            model.fit(train).save(folders[unit], overwrite=force)
     with out.status("Comparing ..."):
-        scores = against_yardsticks({f"dpsr, private at epsilon = {epsilon:g}": model.model_}, train, test)
-    out.print(_comparison(scores))
-    out.print(f"\n{verdict(model.certificate)}\n")
-    out.print(_contents(folder))
+        people = {unit: model.personalise(train).model() for unit, model in models.items()}
+        rows: dict[str, Predictor] = {
+            "dpsr, unit value: the release": models["value"].model_,
+            "dpsr, unit value, personalised": people["value"],
+            "dpsr, unit user, personalised": people["user"],
+        }
+        scores = against_yardsticks(rows, train, test)
+    out.print(_comparison(scores, len(rows)))
+    for unit, model in models.items():
+        out.print(f"\n[bold]--unit {unit}[/bold]  {verdict(model.certificate)}")
+    out.print()
+    out.print(_contents(folders))
+
+
+def _choice(epsilon: float) -> Table:
+    """What each release protects, side by side."""
+    table = Table("", title=f"The choice, at epsilon = {epsilon:g}", title_justify="left", title_style="bold")
+    table.add_column("--unit value")
+    table.add_column("--unit user")
+    table.add_row("protected", "how much somebody liked something", "every person, with all their ratings")
+    table.add_row("[bold]not protected[/bold]", "[bold]who rated what[/bold]", "what everybody together says")
+    table.add_row("the folder holds", "a row for every rating", "what is known about items; nobody")
+    table.add_row("personalised", "own ratings, for oneself alone", "own ratings, for oneself alone")
+    return table
 
 
 def check_replaceable(folder: Path, sample: Census) -> None:
@@ -65,6 +93,8 @@ def check_replaceable(folder: Path, sample: Census) -> None:
         return
     found = examine(folder).certificate
     counts = {"n_users": sample.n_users, "n_items": sample.n_items, "n_ratings": sample.n_ratings}
+    if found is not None and found.unit == "user":
+        counts = {"declared_items": sample.n_items}
     if found is None or found.charge is not None or not counts.items() <= found.public.items():
         raise ReleaseError(
             f"the folder {file_name(folder)} is not a release of the embedded sample, so the demo does not replace it. "
@@ -72,24 +102,24 @@ def check_replaceable(folder: Path, sample: Census) -> None:
         )
 
 
-def _comparison(scores: dict[str, Scores]) -> Table:
+def _comparison(scores: dict[str, Scores], ours: int) -> Table:
     table = Table("", title="On held-out ratings", title_justify="left", title_style="bold")
     for name in ("RMSE", "MAE", "Precision@10", "NDCG@10"):
         table.add_column(name, justify="right")
     for place, (name, s) in enumerate(scores.items()):
         row = (f"{s.rmse:.4f}", f"{s.mae:.4f}", f"{s.precision:.4f}", f"{s.ndcg:.4f}")
-        table.add_row(name, *row, style="bold" if place == 0 else "")
+        table.add_row(name, *row, style="bold" if place < ours else "")
     return table
 
 
-def _contents(folder: Path) -> Table:
-    """What lies in the folder and what to do with it."""
-    page = folder / "card.html"
+def _contents(folders: dict[str, Path]) -> Table:
+    """What lies in the folders and what to do with them."""
     grid = Table.grid(padding=(0, 3))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    link = page.resolve().as_uri()
-    grid.add_row("[bold green]Open the card[/bold green]", f"[link={link}]{escape(link)}[/link]")
-    grid.add_row("Train on the table", escape(str(folder / "ratings.parquet")))
-    grid.add_row("Check the promise", f"dpsr verify {escape(str(folder))}")
+    for unit, words in (("value", "card of values"), ("user", "card of people")):
+        link = (folders[unit] / "card.html").resolve().as_uri()
+        grid.add_row(f"[bold green]Open the {words}[/bold green]", f"[link={link}]{escape(link)}[/link]")
+    grid.add_row("Train on the table", escape(str(folders["value"] / "ratings.parquet")))
+    grid.add_row("Check the promises", f"dpsr verify {escape(str(folders['value']))}")
     return grid

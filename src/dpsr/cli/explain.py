@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from dpsr.certify.odds import epsilon_text, percent_down, percent_up
 from dpsr.cli.terminal import out
+from dpsr.cli.units import DeltaOption, Unit, UnitOption
 from dpsr.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -19,10 +21,12 @@ EXAMPLE = "Example: dpsr explain --epsilon 1"
 
 
 def explain(
-    epsilon: Annotated[float | None, typer.Option(help="Privacy budget per rating.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget.")] = None,
     scale: Annotated[
         str | None, typer.Option(help="The rating scale, LOW:HIGH:STEP, to see how often a rating is guessed right.")
     ] = None,
+    unit: UnitOption = None,
+    delta: DeltaOption = None,
     release: Annotated[Path | None, typer.Option(help="Explain a release folder instead.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
@@ -35,13 +39,38 @@ def explain(
     if release is not None and epsilon is None and scale is None:
         told = explain_release(load_release(release))
     elif release is None and epsilon is not None:
-        told = of_epsilon(None if scale is None else Scale.parse(scale), epsilon)
+        protects = (unit or Unit.value).value
+        told = of_epsilon(None if scale is None else Scale.parse(scale), epsilon, unit=protects, delta=delta)
     else:
         raise ParameterError("explain needs an --epsilon (and perhaps a --scale), or a --release and neither of them.")
     if as_json:
         typer.echo(json.dumps(told.to_dict(), indent=2))
-    else:
+    elif told.unit == "value":
         _show(told)
+    else:
+        _show_people(told)
+
+
+_ABOUT = {
+    "user": ("somebody: that they are among the people at all, and everything they rated", "One person"),
+    "rating": ("one rating: that it exists, and its value", "One rating"),
+}
+
+
+def _show_people(told: Explanation) -> None:
+    about, title = _ABOUT[told.unit]
+    out.print(
+        f"epsilon = {told.epsilon:.6g}, delta = {told.delta:.3g}: whatever somebody believes about {about}, "
+        f"the release changes the odds by at most a factor {_factor(told.odds)}, except with a chance of delta."
+    )
+    beliefs = Table("belief before", "at least after", "at most after", title=title, title_justify="left")
+    for belief in told.beliefs:
+        beliefs.add_row(_percent(belief.prior), percent_down(belief.least), percent_up(belief.most))
+    out.print(beliefs)
+    out.print(
+        f"Of {1 / told.delta:,.0f} such promises one may fail: delta belongs well below one over the number of people. "
+        "The release holds nobody; a list by dpsr personalise goes to its own person alone. Several releases add up."
+    )
 
 
 def _show(told: Explanation) -> None:
@@ -52,7 +81,7 @@ def _show(told: Explanation) -> None:
     )
     beliefs = Table("belief before", "at least after", "at most after", title="One rating", title_justify="left")
     for belief in told.beliefs:
-        beliefs.add_row(_percent(belief.prior), _percent(belief.least), _percent(belief.most))
+        beliefs.add_row(_percent(belief.prior), percent_down(belief.least), percent_up(belief.most))
     out.print(beliefs)
     if told.n_levels is not None:
         _show_guesses(told)
@@ -61,7 +90,7 @@ def _show(told: Explanation) -> None:
         title="One person: what they all add up to",
     )  # fmt: skip
     for person in told.persons:
-        persons.add_row(f"{person.ratings:,}", f"{person.epsilon:.4g}", _factor(person.odds), _percent(person.most))
+        persons.add_row(f"{person.ratings:,}", f"{person.epsilon:.4g}", _factor(person.odds), percent_up(person.most))
     out.print(persons)
     out.print("Who rated what is public at every epsilon. Several releases of the same ratings add up, too.")
     if told.n_levels is None:
@@ -74,8 +103,8 @@ def _show_guesses(told: Explanation) -> None:
     guesses = Table("who guesses", "right", title=f"Guessing one of {told.n_levels} levels", title_justify="left")
     guesses.add_row("from the scale alone, no release", _percent(told.guess_before))
     if told.guess_channel is not None:
-        guesses.add_row("from this rating's own noisy value, best guess", _percent(told.guess_channel))
-    guesses.add_row("from anything of this epsilon, at most", _percent(told.guess_at_most))
+        guesses.add_row("from this rating's own noisy value, best guess", percent_up(told.guess_channel))
+    guesses.add_row("from anything of this epsilon, at most", percent_up(told.guess_at_most))
     out.print(guesses)
 
 
@@ -87,4 +116,4 @@ def _percent(share: float) -> str:
 
 
 def _factor(odds: float) -> str:
-    return f"{odds:.4g}" if odds < 1e15 else "over 1e15"
+    return epsilon_text(odds) if odds < 1e15 else "over 1e15"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +12,7 @@ from rich.table import Table
 
 from dpsr.cli.help import Application
 from dpsr.cli.terminal import out
+from dpsr.cli.units import Unit
 
 if TYPE_CHECKING:
     from dpsr.privacy.ledger.budget import Budget
@@ -25,14 +25,6 @@ LEDGER_HELP = "a file such as ledger.db, or postgresql://user@host/database."
 LedgerAddress = Annotated[str, typer.Option("--ledger", envvar="DPSR_LEDGER", help=f"The ledger: {LEDGER_HELP}")]
 Dataset = Annotated[str | None, typer.Option(help="The data set in the ledger, if it holds more than one.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-
-
-class Unit(StrEnum):
-    """What a budget protects."""
-
-    value = "value"
-    rating = "rating"
-    user = "user"
 
 
 @app.command(epilog="Example: dpsr ledger init --ledger ledger.db --dataset ratings --epsilon 3")

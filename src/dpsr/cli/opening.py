@@ -11,6 +11,7 @@ from dpsr.cli.terminal import err
 
 if TYPE_CHECKING:
     from dpsr.release import Release
+    from dpsr.release.people import ItemRelease
 
 ReleaseFolder = Annotated[
     Path, typer.Argument(metavar="RELEASE", file_okay=False, help="Release folder, as `dpsr release --out` wrote it.")
@@ -18,11 +19,25 @@ ReleaseFolder = Annotated[
 
 
 def open_release(folder: Path) -> Release:
+    """Load a release of ratings; one that protects people has no users or rows, and is refused."""
+    from dpsr.errors import ParameterError
+    from dpsr.release.people import ItemRelease
+
+    release = open_any_release(folder)
+    if isinstance(release, ItemRelease):
+        raise ParameterError(
+            f"this release protects the unit {release.certificate.unit!r} and knows no user and no rating. Lists: dpsr "
+            "personalise, from people's own ratings, or dpsr recommend --rated for one person."
+        )
+    return release
+
+
+def open_any_release(folder: Path) -> Release | ItemRelease:
     """Load it; one that is not private is announced as such on stderr."""
     from dpsr import load_release
     from dpsr.quoting import for_terminal
 
-    release = load_release(folder)
+    release: Release | ItemRelease = load_release(folder)
     if not release.certificate.private:
         err.print(f"[red]NOT PRIVATE[/red]: {for_terminal('; '.join(release.certificate.reasons), 1_000)}")
     return release

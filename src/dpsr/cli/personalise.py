@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpsr.cli.opening import ReleaseFolder, open_release
+from dpsr.cli.opening import ReleaseFolder, open_any_release
 from dpsr.cli.reading import (
     Delimiter,
     Duplicates,
@@ -53,7 +53,7 @@ def personalise(
     from dpsr.release.personalise.files import check_file, write_personal_predictions
 
     check_file(out_file, overwrite=force)
-    loaded = open_release(release)
+    loaded = open_any_release(release)
     scale = loaded.scale
     reading = Reading(ratings, str(scale), user, item, rating, timestamp, delimiter, duplicates, scale.snap, query)
     personal = loaded.personalise(reading.read(), block=block)

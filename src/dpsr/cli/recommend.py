@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpsr.cli.opening import ReleaseFolder, open_release
+from dpsr.cli.opening import ReleaseFolder, open_any_release, open_release
 from dpsr.cli.reading import Items
 from dpsr.cli.rows import Format, FormatOption, JsonRows, show
 from dpsr.cli.terminal import err, out
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dpsr.release import Release
+    from dpsr.release.people import ItemRelease
 
 EXAMPLE = "Example: dpsr recommend release/ --user 42 -n 10"
 
@@ -51,22 +52,29 @@ def recommend(
     if out_file is not None:
         _write_all(release, out_file, n, force, items)
         return
-    loaded = _titled(open_release(release), items)
+    loaded = _titled(open_any_release(release), items)
     rows, shape = _one_list(loaded, user, rated or [], n), Format.json if as_json else how
     if shape is Format.table:
         show(rows.drop(["user"]), shape, title=f"For user {user}" if user is not None else "For somebody new")
-        out.print(ORDER if loaded.model.affinity is not None else PLAIN_ORDER)
+        out.print(ORDER if weighs_encounters(loaded) else PLAIN_ORDER)
     else:
         show(rows, shape)
 
 
-def _titled(loaded: Release, items: Path | None) -> Release:
+def weighs_encounters(loaded: Release | ItemRelease) -> bool:
+    """Whether lists weigh how likely a person is to meet an item."""
+    from dpsr.release.people import ItemRelease
+
+    return isinstance(loaded, ItemRelease) or loaded.model.affinity is not None
+
+
+def _titled(loaded: Any, items: Path | None) -> Any:
     from dpsr.data.files.catalogue import read_catalogue
 
     return loaded if items is None else loaded.with_titles(read_catalogue(items))
 
 
-def _one_list(loaded: Release, user: str | None, rated: list[str], n: int) -> pa.Table:
+def _one_list(loaded: Release | ItemRelease, user: str | None, rated: list[str], n: int) -> pa.Table:
     from dpsr.release.lists.one import list_of_guest, list_of_user
 
     return list_of_guest(loaded, rated, n) if user is None else list_of_user(loaded, user, n)

@@ -35,6 +35,7 @@ from dpsr.cli.reading import (
 )
 from dpsr.cli.stages import showing_stages
 from dpsr.cli.terminal import err, out, promise, verdict
+from dpsr.cli.units import DeltaOption, PeopleOption, Unit, UnitOption, check_people, chosen_unit
 
 if TYPE_CHECKING:
     from dpsr.engine.raw import RawTable
@@ -69,8 +70,11 @@ class Method(StrEnum):
 def release(
     ratings: RatingsFile,
     scale: ScaleText,
-    epsilon: Annotated[float, typer.Option(help="Privacy budget per rating; smaller is more private.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy budget; smaller is more private.")],
     out_dir: Annotated[Path, typer.Option("--out", help="Folder to write; it appears whole or not at all.")],
+    unit: UnitOption = None,
+    delta: DeltaOption = None,
+    users: PeopleOption = None,
     ledger: Annotated[
         str | None, typer.Option(envvar="DPSR_LEDGER", help=f"Charge the budget kept here first: {LEDGER_HELP}")
     ] = None,
@@ -113,7 +117,10 @@ def release(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before spending the budget.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts; needs --yes.")] = False,
 ) -> None:
-    """Turn ratings into a private release: a rating table, a model and a certificate."""
+    """Turn ratings into a private release: a table or an item side, a model and a certificate.
+
+    With --unit rating or user the release knows nobody: serve people with dpsr personalise.
+    """
     account, shown = None, err if as_json else out
     try:
         from dpsr.data.files.catalogue import read_catalogue
@@ -125,15 +132,20 @@ def release(
         check_engine(engine, memory, work)
         signer = None if sign is None else open_key(sign)
         catalogue = None if items is None else read_catalogue(items)
-        estimator = build(method.value, epsilon)
-        account = Account.open(ledger, dataset, epsilon, note) if ledger else None
+        protects = chosen_unit(unit, ask=not yes) if method is Method.default else Unit.value
+        check_method(method, unit, delta)
+        check_people(protects, delta, users)
+        estimator = build(method.value, epsilon, unit=protects.value, delta=delta, items=catalogue)
+        estimator.check()
+        account = Account.open(ledger, dataset, epsilon, note, unit=protects, delta=delta) if ledger else None
         check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
         when = timestamp if timestamps else ""
         reading = Reading(ratings, scale, user, item, rating, when, delimiter, duplicates, snap, query)
         with gathered(reading, engine, estimator, out_dir, memory or "2GB", work) as (table, journal):
             check_space(table, out_dir)
-            account = None if account is None else settled(account, table, same_data, another_file, ask=not yes)
-            shown.print(preview(ratings.name, reading.taken, table, epsilon, account))
+            if account is not None and protects is Unit.value:
+                account = settled(account, table, same_data, another_file, ask=not yes)
+            shown.print(preview(ratings.name, reading.taken, table, estimator, account))
             if not yes:
                 agree()
             with showing_stages():
@@ -181,6 +193,17 @@ def gathered(
         yield found
 
 
+def check_method(method: Method, unit: Unit | None, delta: float | None) -> None:
+    """The paper protects values, and nothing else."""
+    from dpsr.errors import ParameterError
+
+    if method is not Method.default and (unit not in (None, Unit.value) or delta is not None):
+        raise ParameterError(
+            "the paper's pipelines protect the value of a rating: --unit rating, --unit user and --delta are for "
+            "--method default."
+        )
+
+
 def check_engine(engine: Engine, memory: str | None, work: Path | None) -> None:
     """Options that only one engine reads are not passed over in silence by the others."""
     from dpsr.errors import ParameterError
@@ -216,13 +239,21 @@ def settled(account: Account, table: RawRatings | RawTable, same: bool, another:
     return account
 
 
-def preview(name: str, taken: str, table: RawRatings | RawTable, epsilon: float, account: Account | None) -> str:
+def preview(name: str, taken: str, table: RawRatings | RawTable, estimator: Any, account: Account | None) -> str:
     """What is there, what is promised, and what it will cost, before anything is spent."""
+    from dpsr.pipeline.people import outside
     from dpsr.pipeline.publish import census_of
 
-    census = census_of(table)
+    census, lines = census_of(table), []
     counts = f"{census.n_ratings:,} ratings, {census.n_users:,} users, {census.n_items:,} items."
-    lines = [f"{escape(name)}: {counts}", *([escape(taken)] if taken else []), promise(epsilon, timed=census.timed)]
+    if estimator.unit == "value":
+        lines.append(f"{escape(name)}: {counts}")
+    else:
+        lines.append(f"{escape(name)}: {counts} [yellow]For your eyes only: not in the release.[/yellow]")
+        if lost := outside(census, estimator.items):
+            lines.append(f"{lost:,} ratings are of items outside the catalogue and are left out (for your eyes only).")
+    lines += [escape(taken)] if taken else []
+    lines.append(promise(estimator.epsilon, estimator.unit, estimator.delta, timed=census.timed))
     return "\n".join([*lines, NO_LEDGER if account is None else price(account)])
 
 
@@ -260,11 +291,11 @@ def report(done: Published, account: Account | None) -> str:
     if account is not None and done.budget is not None:
         left, total = written_down(done.budget.left_epsilon), written_down(done.budget.epsilon)
         lines.append(f"The ledger has epsilon = {left} left of {total} for {escape(account.dataset)}.")
-    use = (
-        "ratings.parquet is the table to share"
-        if done.certificate.private
-        else "for experiments only, not to be shared"
-    )
+    use = "for experiments only, not to be shared"
+    if done.certificate.private and done.certificate.unit == "value":
+        use = "ratings.parquet is the table to share"
+    elif done.certificate.private:
+        use = "it knows nobody and may be shared; serve people with dpsr personalise"
     lines.append(f"Release written to [bold]{escape(str(done.folder))}[/bold]: {use}.")
     lines.append(f"SHA-256 of its manifest, which stands for the whole folder: {done.manifest_sha256}")
     return "\n".join(lines)
@@ -281,6 +312,7 @@ def record(done: Published, account: Account | None) -> dict[str, Any]:
         "reasons": list(certificate.reasons),
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
+        "unit": certificate.unit,
         "nominal": certificate.nominal,
         "manifest": done.manifest_sha256,
         "certificate": hashlib.sha256(certificate.to_json().encode()).hexdigest(),

@@ -43,10 +43,24 @@ TIMED = (
 )
 
 
-def promise(epsilon: float, *, timed: bool = False) -> str:
+_PROTECTED = {
+    "user": ("[bold]every person[/bold], with all their ratings,", "somebody"),
+    "rating": ("[bold]that a rating exists[/bold], and its value,", "one rating"),
+}
+
+
+def promise(epsilon: float, unit: str = "value", delta: float | None = None, *, timed: bool = False) -> str:
     """What epsilon promises, in words, before anything is spent; `timed` if the release holds timestamps."""
     from dpsr.certify.odds import belief_at_most, factor_text, percent_up
 
+    if unit != "value":
+        thing, about = _PROTECTED[unit]
+        return (
+            f"Protects {thing} at epsilon = {epsilon:g}, delta = {delta:g}: whatever somebody believed about {about}, "
+            f"its odds change by at most a factor {factor_text(epsilon)} (a 50 % guess becomes at most "
+            f"{percent_up(belief_at_most(0.5, epsilon))}), except with probability delta.\n"
+            "The release holds what is known about items. No user, no row and no count of anybody is in it."
+        )
     return (
         f"Protects the [bold]value[/bold] of every single rating at epsilon = {epsilon:g}: whatever somebody believed "
         f"about one rating, its odds change by at most a factor {factor_text(epsilon)} (a 50 % guess becomes at "
@@ -58,15 +72,32 @@ def promise(epsilon: float, *, timed: bool = False) -> str:
 
 def verdict(certificate: Certificate) -> str:
     """What was spent, in words, afterwards."""
+    from dpsr.certify.certificate import PER
+
     public = certificate.public
-    heavy = public["max_ratings_per_user"]
     colour, word = ("green", "private") if certificate.private else ("red", "NOT PRIVATE")
     delta = f", delta = {certificate.delta:.3g}" if certificate.delta else ""
     asked = "nothing was asked for" if certificate.nominal is None else f"asked: {certificate.nominal:g}"
+    exact = f"[{colour}]{word}[/{colour}]: exact epsilon = {certificate.epsilon:.6g}{delta} per {PER[certificate.unit]}"
+    if certificate.unit != "value":
+        lines = [f"{exact} ({asked}).", *(f"  {words}" for words in _other_units(certificate))]
+        return "\n".join([*lines, *(f"[red]{for_terminal(reason, 400)}[/red]" for reason in certificate.reasons)])
+    heavy = public["max_ratings_per_user"]
     lines = [
-        f"[{colour}]{word}[/{colour}]: exact epsilon = {certificate.epsilon:.6g}{delta} per rating ({asked}).",
+        f"{exact} ({asked}).",
         f"A person with k ratings is protected at k times that: {certificate.epsilon_for_user(heavy):.4g} for the "
         f"heaviest of {public['n_users']:,} users ({heavy:,} ratings).",
         *(f"[red]{for_terminal(reason, 400)}[/red]" for reason in certificate.reasons),
     ]
     return "\n".join(lines)
+
+
+def _other_units(certificate: Certificate) -> list[str]:
+    """What the same release costs for the units it was not made for."""
+    names = {"value": "the value of one rating", "rating": "that one rating exists", "user": "a whole person"}
+    said = []
+    for unit, price in certificate.protection.items():
+        if unit != certificate.unit:
+            cost = "not protected" if price is None else f"epsilon = {price.epsilon:.4g} at the same delta"
+            said.append(f"{names[unit]}: {cost}.")
+    return said

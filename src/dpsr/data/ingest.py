@@ -37,8 +37,7 @@ _SORTED = "select u.code, i.code, r.level, r.time from raw r join users u on r.u
 _SORTED += "r.item = i.id order by u.code, i.code, r.row"
 _BATCH = 1 << 17
 
-
-_NO_ROOM = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.TransactionException, duckdb.FatalException)
+_NO_ROOM = ("IOException", "OutOfMemoryException", "TransactionException", "FatalException")
 """What DuckDB says when a disk or the memory is full: while it reads and sorts, and while it commits."""
 
 
@@ -65,7 +64,7 @@ def ingest(
             source, timed = _fill(base, chunks_of_file(path, **named), scale)
             census = _census(base, source, timed=timed, text=recognised(path, **named)[1] is not None)
             return RawTable(_cut(base, work, census, duplicates, source, block_size(census)), scale)
-    except _NO_ROOM as error:
+    except tuple(getattr(duckdb, name) for name in _NO_ROOM) as error:
         raise DataError(
             f"the working folder could not hold the sorted ratings ({type(error).__name__}). Nothing was released. "
             "Give a folder with more room (--work FOLDER), or more memory (--memory), and run again."

@@ -11,7 +11,7 @@ from dpsr.arrays import Floats
 SLOPE_VARIANCES = (0.2, 0.02)
 """Over people, of the slopes on an item's effect and on its log popularity, before anything is asked."""
 
-_MOVES = {"mean": 0.5, "level": 0.15, "variance": 0.5, "covariance": 0.3}
+_MOVES = {"mean": 0.5, "own level": 0.15, "variance": 0.5, "covariance": 0.3}
 """How far, in deviations of the prior, a mean, the level's, a variance and a covariance are expected to move."""
 
 
@@ -50,13 +50,13 @@ def read_coefficients(answer: Floats, noise: float, people: float, prior: Coeffi
     e, excess = answer[:k], answer[k : k + pairs]
     K = np.maximum(answer[k + pairs : 2 * k + pairs], 1e-9)
     K2 = np.maximum(answer[2 * k + pairs : 3 * k + pairs], 1e-9)
-    moves = np.where(np.arange(k) == 0, _MOVES["level"], _MOVES["mean"]) ** 2
+    moves = np.where(np.arange(k) == 0, _MOVES["own level"], _MOVES["mean"]) ** 2
     shift = np.where(2 * noise < K, e / K * moves / (moves + noise**2 / K**2 + 1 / K), 0.0)
     D, known, i = np.zeros((k, k)), prior.known.copy(), 0
     for a in range(k):
         for b in range(a + 1):
             information = np.sqrt(K2[a] * K2[b])
-            move = _MOVES["level" if a == 0 else "variance" if a == b else "covariance"] ** 2
+            move = _MOVES["own level" if a == 0 else "variance" if a == b else "covariance"] ** 2
             if information > 2 * noise:
                 error = (noise**2 + 2 * information) / information**2
                 D[a, b] = D[b, a] = excess[i] / information * move / (move + error)

@@ -28,7 +28,7 @@ class Learning:
 
     scale: Scale
     n_cells: int
-    levels: PeopleLevels
+    population: PeopleLevels
     unit: Weights
     """Weights of the first round, in which weighted counts are measured."""
 
@@ -52,7 +52,7 @@ class Learning:
     @property
     def total(self) -> float:
         """What all weighted counts add up to; a twentieth is lost where items of a person share a cell."""
-        return 0.95 * self.unit.mean * float(self.levels.ratings.sum())
+        return 0.95 * self.unit.mean * float(self.population.ratings.sum())
 
     @property
     def popularity_slope(self) -> float:
@@ -68,7 +68,7 @@ class Learning:
     @property
     def side(self) -> ItemSide:
         """The item side so far. Mean slopes over people go into the effects."""
-        levels, mean = self.levels, np.zeros(len(self.prior.mean))
+        levels, mean = self.population, np.zeros(len(self.prior.mean))
         mean[0] = self.prior.mean[0]
         effects, features = np.zeros(self.n_cells), np.zeros((self.n_cells, 0))
         uncertainty, residual = np.zeros(self.n_cells), 1.0
@@ -108,13 +108,13 @@ class Learning:
             self.factors = self.factors.with_scores(scores, gain, self.cells.lam, kappa / (variances * known))
         if first:
             known = np.array([self.prior.known[0], 0.5, 0.5])
-            self.prior = CoefficientPrior(np.zeros(3), np.diag([self.levels.variance, *SLOPE_VARIANCES]), known)
+            self.prior = CoefficientPrior(np.zeros(3), np.diag([self.population.variance, *SLOPE_VARIANCES]), known)
         self.slopes = np.zeros(len(self.prior.mean) - 1)
 
     def add_coefficients(self, values: Floats, noise: float) -> None:
         """What people's own regressions said about the prior."""
         start = self.prior.centred(self.side.mean)
-        prior = read_coefficients(values, noise, self.levels.people, start)
+        prior = read_coefficients(values, noise, self.population.people, start)
         self.slopes = self.slopes + prior.mean[1:]
         self.prior = prior.centred(np.concatenate([prior.mean[:1], np.zeros(len(self.slopes))]))
 

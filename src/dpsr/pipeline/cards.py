@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
 from dpsr.certify.check import Check
@@ -55,8 +55,8 @@ def expected_accuracy(contents: Contents) -> tuple[Expectation, ...]:
 def redraw(folder: Path, page: Path, plots: Path | None = None, *, overwrite: bool = False) -> list[Path]:
     """Draw the card of a release folder again as `page`, its plots into `plots`; the folder itself stays as it is."""
     check_files([page], overwrite=overwrite)
-    if plots is not None and find_spec("matplotlib") is None:
-        raise ParameterError("plots are drawn with matplotlib, which is not installed. Install dpsr[plots].")
+    if plots is not None:
+        _require_matplotlib()
     found = examined(folder)
     contents = _contents(found)
     files = {page: drawn_again(found)}
@@ -67,6 +67,14 @@ def redraw(folder: Path, page: Path, plots: Path | None = None, *, overwrite: bo
 
         files |= {plots / name: data for name, data in figures(contents, expected_accuracy(contents)).items()}
     return write_files(files, overwrite=overwrite)
+
+
+def _require_matplotlib() -> None:
+    """Asked before a folder is read, which may take a while."""
+    try:
+        import_module("matplotlib")
+    except ModuleNotFoundError as error:
+        raise ParameterError("plots are drawn with matplotlib, which is not installed. Install dpsr[plots].") from error
 
 
 def drawn_again(found: Examination) -> bytes:

@@ -66,8 +66,13 @@ class Parameters:
     def __repr__(self) -> str:
         """As one would write it: settings that were left alone are left out, but never epsilon."""
         values = [(p, getattr(self, p.name)) for p in self._parameters()]
-        own = [(p.name, value) for p, value in values if value != p.default or p.name == "epsilon"]
+        own = [(p.name, value) for p, value in values if p.name == "epsilon" or not _is_default(value, p.default)]
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in own)})"
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether a setting was left alone; lists and arrays are not compared element by element."""
+    return value is default or (np.ndim(value) == 0 and bool(value == default))
 
 
 def checked_ratings(ratings: object) -> RawRatings:
@@ -265,5 +270,5 @@ class PrivateRecommender(Parameters, ABC):
         return NoiseSource.system() if self.random_state is None else NoiseSource.seeded(self.random_state)
 
     def _public_settings(self) -> dict[str, Any]:
-        """The constructor's arguments without the seed."""
-        return {name: value for name, value in self.get_params().items() if name != "random_state"}
+        """The constructor's arguments without the seed and what is a table of its own."""
+        return {name: value for name, value in self.get_params().items() if name not in ("random_state", "items")}

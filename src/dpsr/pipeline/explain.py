@@ -17,8 +17,10 @@ import numpy as np
 from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.odds import belief_at_least, belief_at_most, guess_right, odds_factor
 from dpsr.certify.parts import ChannelPart
+from dpsr.pipeline.people import check_unit
 from dpsr.privacy.channels import optimal_channel
 from dpsr.release import Release
+from dpsr.release.people import ItemRelease
 from dpsr.types import Scale
 
 PRIORS = (0.5, 0.2, 0.01)
@@ -61,6 +63,7 @@ class Explanation:
     guess_at_most: float | None
     guess_channel: float | None
     persons: tuple[Person, ...]
+    unit: str = "value"
 
     def to_dict(self) -> dict[str, Any]:
         record = asdict(self)
@@ -70,9 +73,15 @@ class Explanation:
         return record
 
 
-def explain(scale: Scale | None, epsilon: float) -> Explanation:
-    """What `epsilon` means, and on a scale, how often a rating is guessed under the most telling lawful channel."""
+def explain(scale: Scale | None, epsilon: float, *, unit: str = "value", delta: float | None = None) -> Explanation:
+    """What `epsilon` means, and on a scale, how often a rating is guessed under the most telling lawful channel.
+
+    Where people or ratings are protected, the odds are about whether somebody, or a rating, is there at all.
+    """
     asked = check_epsilon(epsilon)
+    check_unit(unit, delta, declared=False)
+    if unit != "value":
+        return _explanation(None, asked, delta or 0.0, None, (), unit)
     if scale is None:
         return _explanation(None, asked, 0.0, None, COUNTS)
     uniform = np.full(scale.n_levels, 1 / scale.n_levels)
@@ -80,9 +89,11 @@ def explain(scale: Scale | None, epsilon: float) -> Explanation:
     return _explanation(scale, asked, 0.0, guess, COUNTS)
 
 
-def explain_release(release: Release) -> Explanation:
+def explain_release(release: Release | ItemRelease) -> Explanation:
     """What a release's own epsilon means, with its own tables and its own heaviest user."""
     certificate, scale = release.certificate, release.scale
+    if isinstance(release, ItemRelease):
+        return _explanation(None, certificate.epsilon, certificate.delta, None, (), certificate.unit)
     tables = [table for part in certificate.parts if isinstance(part, ChannelPart) for table in part.tables]
     guess = max(map(guess_right, tables), default=None)
     heaviest = int(release.mask.user_counts.max())
@@ -91,7 +102,12 @@ def explain_release(release: Release) -> Explanation:
 
 
 def _explanation(
-    scale: Scale | None, epsilon: float, delta: float, channel: float | None, counts: Sequence[int]
+    scale: Scale | None,
+    epsilon: float,
+    delta: float,
+    channel: float | None,
+    counts: Sequence[int],
+    unit: str = "value",
 ) -> Explanation:
     k = None if scale is None else scale.n_levels
     priors = PRIORS if k is None or 1 / k in PRIORS else (*PRIORS, 1 / k)
@@ -110,4 +126,5 @@ def _explanation(
         persons=tuple(
             Person(n, n * epsilon, odds_factor(n * epsilon), belief_at_most(0.5, n * epsilon)) for n in counts
         ),
+        unit=unit,
     )

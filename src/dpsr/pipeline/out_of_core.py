@@ -12,6 +12,7 @@ similarities of its Stage 2: the more there is, the fewer passes they take.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ from dpsr.engine.work_folder import chosen_folder, hidden_folder, one_inside_the
 from dpsr.errors import ParameterError
 from dpsr.pipeline.estimator import announce
 from dpsr.pipeline.paper import PaperDPSR
+from dpsr.pipeline.people import declared_items
 from dpsr.pipeline.value import DPSR
 from dpsr.privacy.vault.journal import Journal
 from dpsr.quoting import quoted
@@ -154,5 +156,9 @@ def large_table(
 def journal_for(estimator: DPSR | PaperDPSR, work: Path, raw: RawTable, reading: dict[str, Any]) -> Journal:
     """The answers already given in a working folder, if it belongs to this run: same ratings, blocks, settings."""
     blocks = [[block.first, block.start] for block in raw.table.scan()]
-    facts = {"settings": estimator.get_params(), "scale": str(raw.scale), "reading": reading, "blocks": blocks}
+    settings = estimator.get_params()
+    declared = declared_items(settings.get("items"))
+    if declared is not None:  # by its digest
+        settings["items"] = hashlib.sha256(repr(declared.to_pylist()).encode()).hexdigest()
+    facts = {"settings": settings, "scale": str(raw.scale), "reading": reading, "blocks": blocks}
     return Journal(work, {"ratings": fingerprint(raw, fingerprint_key(work)), **facts})

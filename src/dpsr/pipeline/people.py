@@ -31,7 +31,7 @@ from dpsr.privacy.vault.people.contributions import coefficients_reach
 from dpsr.privacy.vault.people.rating_vault import CLIP, RAMP, SHRINK, WIDTH
 from dpsr.types.catalogue import Catalogue
 from dpsr.types.item_side import ItemIndex, ItemSide
-from dpsr.types.mask import Ids
+from dpsr.types.mask import Census, Ids, codes_of
 
 _TOO_FEW = 60.0
 """People times mu below which not even an item that one in twenty rated stands out: then levels alone are asked for."""
@@ -47,7 +47,7 @@ def learn_people(vault: PeopleVault) -> tuple[ItemSide, ItemIndex]:
     """All questions in order, at the unit `user`; the whole budget is spent."""
     announce("Asking how many people there are, and how they rate")
     state = Learning.start(vault.scale, vault.n_cells, ask_levels(vault))
-    calibrated = _worth_calibrating(vault, state.levels)
+    calibrated = _worth_calibrating(vault, state.population)
     later = budget.COEFFICIENTS if calibrated else 0.0
     announce("Asking for scores of items")
     _ask_scores(vault, state, min(budget.FIRST, 0.5 * vault.left), first=True)
@@ -76,7 +76,7 @@ def learn_ratings(vault: RatingVault) -> tuple[ItemSide, ItemIndex]:
     announce("Asking how many people there are, and how they rate")
     levels = ask_levels(vault)
     state = Learning.start(vault.scale, vault.n_cells, levels, rating_weights(levels, 0.0, WIDTH))
-    calibrated = _worth_calibrating(vault, state.levels)
+    calibrated = _worth_calibrating(vault, state.population)
     later = budget.COEFFICIENTS if calibrated else 0.0
     announce("Asking for scores of items")
     _ask_rating_scores(vault, state, min(budget.FIRST, 0.5 * vault.left))
@@ -106,7 +106,7 @@ def _ask_rating_factors(vault: RatingVault, state: Learning) -> bool:
     """
     if vault.left < 2 * budget.MOMENTS or state.cells is None:
         return False
-    levels, share, lam = state.levels, budget.MOMENTS, np.maximum(state.cells.lam, 1e-12)
+    levels, share, lam = state.population, budget.MOMENTS, np.maximum(state.cells.lam, 1e-12)
     order = np.argsort(-lam, kind="stable")
     ratings = lam[order[:MOST_CELLS]] / state.unit.mean
     larger = float((levels.ratings * SIZES / np.sqrt(SIZES + RAMP)).sum() / levels.ratings.sum())
@@ -126,15 +126,15 @@ def _effects_error(vault: RatingVault, state: Learning, share: float) -> float:
     """What a round of rating scores with this share would leave of the effects' error."""
     assert state.cells is not None
     noise = 1 / (vault.mu * np.sqrt(share))
-    return best_shrink(noise, state.levels, state.cells, state.unit, CLIP, WIDTH, SHRINK)[1]
+    return best_shrink(noise, state.population, state.cells, state.unit, CLIP, WIDTH, SHRINK)[1]
 
 
 def _products_pay(vault: RatingVault, state: Learning, share: float) -> bool:
     """Whether half of what is left, spent on scores of people with factors, saves more than it costs the effects."""
     assert state.cells is not None
     noise, taste, lam = vault.replaced / (vault.mu * np.sqrt(share / 2)), state.taste, state.cells.lam
-    chosen = best_round(noise, state.levels, state.cells, state.unit, state.popularity_slope, taste)
-    known = np.array([state.levels.known_per_rating(float(one)) for one in taste.known])
+    chosen = best_round(noise, state.population, state.cells, state.unit, state.popularity_slope, taste)
+    known = np.array([state.population.known_per_rating(float(one)) for one in taste.known])
     today = float((taste.variances * known * (lam @ taste.uncertainty)).sum() / lam.sum())
     return min(chosen.error, _effects_error(vault, state, share / 2)) < today + _effects_error(vault, state, share)
 
@@ -148,19 +148,19 @@ def _ask_rating_scores(vault: RatingVault, state: Learning, share: float) -> Non
     """A round of scores with or without own levels, whichever leaves less error in the effects."""
     shrink, noise = 0.0, 1 / (vault.mu * np.sqrt(share))
     if state.cells is not None:
-        shrink, _ = best_shrink(noise, state.levels, state.cells, state.unit, CLIP, WIDTH, SHRINK)
-    answer = vault.rating_scores(share, state.side, level=state.levels.mean_level, shrink=shrink)
-    state.add_scores(answer.values, answer.noise, WIDTH, 0.0, rating_weights(state.levels, shrink, WIDTH))
+        shrink, _ = best_shrink(noise, state.population, state.cells, state.unit, CLIP, WIDTH, SHRINK)
+    answer = vault.rating_scores(share, state.side, level=state.population.mean_level, shrink=shrink)
+    state.add_scores(answer.values, answer.noise, WIDTH, 0.0, rating_weights(state.population, shrink, WIDTH))
 
 
 def ask_levels(vault: PeopleVault) -> PeopleLevels:
     """How many people, at which level; asked again while too little is known."""
-    asked = [vault.levels(budget.LEVELS)]
+    asked = [vault.totals(budget.LEVELS)]
     totals = Totals.pool([(one.values, one.noise) for one in asked])
     wanted = budget.LEVELS * ((totals.noise / totals.people / budget.ENOUGH_LEVEL) ** 2 - 1)
     more = min(wanted, 0.9 if totals.people * vault.mu < _TOO_FEW * vault.replaced else 0.15)
     if more > 0.2 * budget.LEVELS:
-        asked.append(vault.levels(more))
+        asked.append(vault.totals(more))
         totals = Totals.pool([(one.values, one.noise) for one in asked])
     table = vault.activity(min(budget.ACTIVITY, vault.left / 2))
     return read_levels(totals, table.values, table.noise)
@@ -172,7 +172,7 @@ def ask_names(vault: PeopleVault, state: Learning) -> ItemIndex:
         return ItemIndex(vault.declared, vault.declared)
     share, lam = _SHY * vault.left, np.zeros(vault.n_cells) if state.cells is None else state.cells.lam
     threshold = vault.naming_threshold(share)
-    named, _ = vault.names(share, cells_to_name(lam, state.unit, state.levels.people, threshold))
+    named, _ = vault.names(share, cells_to_name(lam, state.unit, state.population.people, threshold))
     return ItemIndex(None, named)
 
 
@@ -181,11 +181,11 @@ def _ask_scores(vault: PeopleVault, state: Learning, share: float, *, first: boo
     if not first:
         assert state.cells is not None
         noise = vault.replaced / (vault.mu * np.sqrt(share))
-        chosen = best_round(noise, state.levels, state.cells, state.unit, state.popularity_slope, state.taste)
+        chosen = best_round(noise, state.population, state.cells, state.unit, state.popularity_slope, state.taste)
         alpha, gamma, floor = chosen.alpha, chosen.gamma, chosen.floor
     answer = vault.scores(share, state.side, alpha=alpha, gamma=gamma, floor=floor)
     size = 1 + alpha**2 + gamma**2 * float(state.prior.known[3:].sum())
-    state.add_scores(answer.values, answer.noise, alpha, gamma, Weights.of(state.levels, size, floor))
+    state.add_scores(answer.values, answer.noise, alpha, gamma, Weights.of(state.population, size, floor))
 
 
 def _worth_calibrating(vault: PeopleVault, levels: PeopleLevels) -> bool:
@@ -197,7 +197,7 @@ def _worth_calibrating(vault: PeopleVault, levels: PeopleLevels) -> bool:
 def _ask_coefficients(vault: PeopleVault, state: Learning) -> None:
     side = state.side
     enough = vault.replaced * coefficients_reach(len(side.mean)) / budget.ENOUGH_COEFFICIENTS
-    share = min(budget.COEFFICIENTS, float((enough / (vault.mu * state.levels.people)) ** 2))
+    share = min(budget.COEFFICIENTS, float((enough / (vault.mu * state.population.people)) ** 2))
     answer = vault.coefficients(share, side)
     state.add_coefficients(answer.values, answer.noise)
 
@@ -209,7 +209,7 @@ def _ask_factors(vault: PeopleVault, state: Learning) -> bool:
     lam = np.maximum(state.cells.lam, 1e-12)
     order = np.argsort(-lam, kind="stable")
     ratings = lam[order[:MOST_CELLS]] / state.unit.mean
-    people, share = state.levels.people, budget.MOMENTS
+    people, share = state.population.people, budget.MOMENTS
     revealed = choose_cells(ratings, people, vault.moments_bound / (vault.mu * np.sqrt(share)))
     if len(revealed) == 0 or not _factors_pay(vault, state, order, ratings, revealed):
         return False
@@ -221,7 +221,7 @@ def _ask_factors(vault: PeopleVault, state: Learning) -> bool:
 def _read_factors(state: Learning, moments: Floats, noise: float, order: Ints, ratings: Floats) -> bool:
     """Directions of taste in noisy second moments (above the diagonal) of the first cells of `order`, if any."""
     rng, cells = np.random.default_rng(_EDGE_SEED), order[: len(ratings)]
-    found = read_moments(moments + moments.T, noise, ratings, state.levels.people, rng)
+    found = read_moments(moments + moments.T, noise, ratings, state.population.people, rng)
     factors, uncertainty, variances = found
     if len(variances) == 0:
         return False
@@ -238,9 +238,9 @@ def _factors_pay(vault: PeopleVault, state: Learning, order: Ints, ratings: Floa
     uncertainty = np.ones((vault.n_cells, d))
     uncertainty[order[:T]] = 1 - revealed[:, None]
     seen = float((ratings[:T] * revealed).sum() / (state.cells.lam.sum() / state.unit.mean))
-    per_rating, per_person = expected_taste(state.levels, seen, TASTE)
+    per_rating, per_person = expected_taste(state.population, seen, TASTE)
     taste = Taste(np.full(d, TASTE), np.full(d, per_person), uncertainty)
-    facts = (state.levels, state.cells, state.unit, state.popularity_slope)
+    facts = (state.population, state.cells, state.unit, state.popularity_slope)
     without = best_round(vault.replaced / (vault.mu * np.sqrt(vault.left)), *facts, Taste.none(vault.n_cells))
     noise = vault.replaced / (vault.mu * np.sqrt(vault.left - budget.MOMENTS))
     return best_round(noise, *facts, taste).error <= without.error + d * TASTE * per_rating
@@ -275,8 +275,20 @@ def declared_items(items: Ids | Catalogue | None) -> pa.Array | None:
     if items is None:
         return None
     found = items.ids.tolist() if isinstance(items, Catalogue) else items
-    ids = found if isinstance(found, pa.Array) else pa.array(list(found))
-    unique = sorted(set(ids.to_pylist()))
-    if not unique or unique[0] is None:
+    try:
+        ids = found if isinstance(found, pa.Array) else pa.array(list(found))
+        kind = pa.int64() if pa.types.is_integer(ids.type) else pa.string()
+        unique = pa.array(sorted(set(ids.drop_null().to_pylist())), type=kind)
+    except (pa.ArrowException, TypeError):
+        raise ParameterError(
+            "a declared list of items has ids of one kind, all whole numbers or all text. Write them as in the ratings."
+        ) from None
+    if len(unique) == 0 or ids.null_count:
         raise ParameterError("a declared list of items names at least one item, and every item has an id.")
-    return pa.array(unique, type=pa.int64() if pa.types.is_integer(ids.type) else pa.string())
+    return unique
+
+
+def outside(census: Census, items: Ids | Catalogue | None) -> int:
+    """How many ratings are of items outside a declared list. Raw: for the curator's eyes only."""
+    declared = declared_items(items)
+    return 0 if declared is None else int(census.item_counts[codes_of(census.item_ids, declared) < 0].sum())

@@ -157,6 +157,7 @@ class DPSR(PrivateRecommender):
         """Refuse settings that do not go together, before anything is spent."""
         check_epsilon(self.epsilon)
         check_unit(self.unit, self.delta, self.items is not None)
+        declared_items(self.items)
 
     def _fit_people(self, ratings: RawTable, journal: Journal | None, charge: ChargeReference | None) -> ItemRelease:
         assert self.delta is not None

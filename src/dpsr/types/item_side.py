@@ -63,7 +63,7 @@ class ItemSide:
     features (cells, k - 1)         the effect again, log popularity, factors of taste
     residual                        variance of a rating that nothing explains, in squared spreads
     spread                          deviation of a rating around its person's own level, in half-widths
-    levels (ACTIVITY_BINS)          mean own level of people with so many ratings, in half-widths
+    own_levels (ACTIVITY_BINS)      mean own level of people with so many ratings, in half-widths
     mean, covariance (k)            where people's coefficients on (1, features) lie
     """
 
@@ -73,7 +73,7 @@ class ItemSide:
     features: Floats
     residual: float
     spread: float
-    levels: Floats
+    own_levels: Floats
     mean: Floats
     covariance: Floats
 
@@ -92,7 +92,7 @@ class ItemSide:
 
     def level_of(self, counts: AnyInts) -> Floats:
         """The expected own level, in spreads, of people with so many ratings."""
-        return self.levels[activity_of(counts)] / self.spread
+        return self.own_levels[activity_of(counts)] / self.spread
 
     def own_side(self, indptr: Ints, cells: Ints, y: Floats) -> OwnSide:
         """What these people's ratings say (rows of a person together, one for each cell), each from their own alone."""

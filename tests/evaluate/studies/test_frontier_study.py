@@ -207,7 +207,7 @@ def test_a_run_writes_tables_in_order_and_readable_pictures(run):
         "frontier.md", *(f"{name}.{kind}" for name in ("frontier", "plan") for kind in ("csv", "parquet", "json")),
         "frontier_tiny.png", "frontier_tiny.svg",
     ]  # fmt: skip
-    names = ["rmse_tiny", "promises", "ranking_tiny", "plan", "time", "budget"]
+    names = ["rmse_tiny", "personalised_tiny", "promises", "ranking_tiny", "plan", "time", "budget"]
     assert [table.name for table in run.tables] == names
     text = run.report.read_text("utf-8")
     assert "NOT PRIVATE" in text

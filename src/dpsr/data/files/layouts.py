@@ -26,7 +26,8 @@ from dpsr.quoting import quoted, quoted_list
 CONVENTIONAL = {
     "user": "user userid uid reviewer reviewerid rater raterid customer customerid member memberid",
     "item": "item itemid iid movie movieid film filmid book bookid isbn asin product productid artist artistid "
-    "song songid track trackid joke jokeid anime animeid game gameid business businessid restaurant restaurantid",
+    "song songid track trackid joke jokeid anime animeid game gameid business businessid restaurant restaurantid "
+    "sku article articleid",
     "rating": "rating userrating bookrating ratingvalue starrating score reviewscore stars star value overall",
     "timestamp": "timestamp time ts unixtime unixtimestamp unixreviewtime ratingtimestamp datetime createdat ratedat",
 }
@@ -59,6 +60,9 @@ def find_columns(
 ) -> Roles:
     """The column of each part. `timestamp=""` leaves the times out although a column looks like one."""
     given = {"user": user, "item": item, "rating": rating}
+    absent = [role for role, name in given.items() if name is None and not _matches(role, None, names)]
+    if absent and absent != ["user"] and absent != ["item"]:
+        raise DataError(_absent(absent, names, source))
     places = {role: _place(role, name, names, source) for role, name in given.items()}
     time = None if timestamp == "" else _optional(timestamp, names, source)
     _refuse_shared({**places, **({} if time is None else {"timestamp": time})}, names, source)
@@ -112,6 +116,20 @@ def _listed(names: Sequence[str]) -> str:
     if any(_is_number(name) for name in names):
         return f"its {len(names)} columns have numbers for names. If the file has no header, add one"
     return f"the columns are {quoted_list(names)}"
+
+
+def _absent(roles: list[str], names: Sequence[str], source: str) -> str:
+    """All that was not found, at once; a table without ratings is told that it may be none."""
+    either = " or ".join([", the ".join(roles[:-1]), f"the {roles[-1]}"]) if len(roles) > 1 else f"{roles[0]}"
+    python = ", ".join(f'{role}="..."' for role in roles)
+    options = " ".join(f"--{role} COLUMN" for role in roles)
+    hint = (
+        " Clicks, plays and purchases have no rating; what protects them is another unit (see: which unit do I need?)."
+    )
+    return (
+        f"{source}: no column looks like the {either}; the columns are {quoted_list(names)}. "
+        f"Name what to use with {python} (or {options}).{hint if roles == ['rating'] else ''}"
+    )
 
 
 def _refuse_shared(places: dict[str, int], names: Sequence[str], source: str) -> None:

@@ -127,7 +127,7 @@ def _model_json(release: ItemRelease) -> str:
         "named": len(release.index.named),
         "residual": side.residual,
         "spread": side.spread,
-        "levels": side.levels.tolist(),
+        "levels": side.own_levels.tolist(),
         "mean": side.mean.tolist(),
         "covariance": side.covariance.tolist(),
     }

@@ -19,7 +19,7 @@ def vocabulary(ids: pa.Array, name: str, who: str) -> pa.Array:
         if ids.null_count or texts.null_count or pc.count_distinct(codes).as_py() < len(ids):
             raise MalformedError(f"{name}: every {who} has an id, and no two the same")
         ids = texts.take(codes)
-    if ids.null_count or not pc.all(pc.less(ids[:-1], ids[1:])).as_py():
+    if ids.null_count or not pc.all(pc.less(ids[:-1], ids[1:]), min_count=0).as_py():  # one alone ascends
         raise MalformedError(f"{name}: every {who} has an id, and they ascend")
     return ids
 

@@ -15,13 +15,16 @@ from dpsr.errors import ParameterError
 from dpsr.quoting import printable
 from dpsr.release.lists.ranking import Recommendations
 from dpsr.release.lists.tables import RecommendationLists
+from dpsr.release.people.item_release import ItemRelease
 from dpsr.release.release import Release
 from dpsr.types import Mask
 from dpsr.types.mask import Ids
 
 
-def list_of_user(release: Release, user: str | int, n: int = 10) -> pa.Table:
+def list_of_user(release: Release | ItemRelease, user: str | int, n: int = 10) -> pa.Table:
     """The list of a user the release knows; an unknown one is an error with suggestions."""
+    if isinstance(release, ItemRelease):
+        return _table(user, release.recommend(user, n))
     require_user(release.mask, user)
     code = release.ids.user_code(user)
     return _table(release.mask.user_ids[code].as_py(), release.recommend(user, n))
@@ -39,10 +42,12 @@ def lists_of_users(release: Release, users: Ids, n: int, unknown: str) -> Recomm
     return RecommendationLists(pa.concat_tables(tables) if tables else empty)
 
 
-def list_of_guest(release: Release, rated: list[str], n: int = 10) -> pa.Table:
+def list_of_guest(release: Release | ItemRelease, rated: list[str], n: int = 10) -> pa.Table:
     """The list of somebody new, from their own ratings `ITEM=RATING`; nothing is stored."""
     pairs = [_parsed(text) for text in rated]
     items, values = [item for item, _ in pairs], [value for _, value in pairs]
+    if isinstance(release, ItemRelease):
+        return _table(None, release.fold_in(items, values, n))
     if not (release.mask.item_codes(items) >= 0).any():
         raise ParameterError(
             f"none of the {len(pairs)} rated items is in this release, so there is nothing to learn from. "

@@ -121,6 +121,10 @@ class PersonalisedPeople:
         """Everybody's list as one Arrow table, with the words about who may see it in its metadata."""
         return pa.concat_tables([lists for _, lists in self._lists(n)] or [self._schema.empty_table()])
 
+    def model(self) -> PersonalModel:
+        """One model of all people and the named items: for evaluation, where it fits in memory."""
+        return self._model(np.arange(self.n_people))
+
     def _lists(self, n: int) -> Iterator[tuple[int, pa.Table]]:
         if len(self.release.index.named) == 0:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dpsr.release.people.personalised import PersonalisedPeople
     from dpsr.release.personalise.personalised import Personalised
 
-    Personal = Personalised | PersonalisedPeople
+    Personal: TypeAlias = Personalised | PersonalisedPeople
 
 BASES = ("own ratings", "own mean", "model", "item mean", "user mean", "overall mean")
 """What a prediction rests on: the person's own ratings with a known item, or an unknown one; or, of people who brought

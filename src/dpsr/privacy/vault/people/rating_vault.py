@@ -48,10 +48,11 @@ class RatingVault(PeopleVault):
         `level`, in spreads, is where ratings lie; `shrink` ratings' worth of zero pull a person's own deviation from
         it, and 0 means that nobody has one.
         """
+        cell_of, y_of = self._cell_of, self._y_of
 
         def one(block: Block, out: Ints) -> None:
-            cells = self._cell_of[block.items]
-            e = self._y_of[block.columns[LEVEL]] / side.spread - level - side.effects[cells]
+            cells = cell_of[block.items]
+            e = y_of[block.columns[LEVEL]] / side.spread - level - side.effects[cells]
             _add_rating_scores(block.indptr, cells, e, CLIP, shrink, WIDTH, out)
 
         settings = {"clip": CLIP, "shrink": shrink, "width": WIDTH}
@@ -63,9 +64,11 @@ class RatingVault(PeopleVault):
         place[cells] = np.arange(len(cells))
         weights = np.array([moment_weight(n, RAMP) for n in range(len(cells) + 1)], dtype=np.int64)
 
+        cell_of, y_of = self._cell_of, self._y_of
+
         def one(block: Block, out: Ints) -> None:
-            found = self._cell_of[block.items]
-            e = self._y_of[block.columns[LEVEL]] / side.spread - level - side.effects[found]
+            found = cell_of[block.items]
+            e = y_of[block.columns[LEVEL]] / side.spread - level - side.effects[found]
             _add_rating_moments(block.indptr, found, e, place, CLIP, SHRINK, WIDTH, weights, out)
 
         above, shape = np.triu_indices(len(cells), 1), (len(cells), len(cells))
@@ -106,7 +109,8 @@ class RatingVault(PeopleVault):
         )
         return RatingPart(name, variance, numbers, settings, cut)
 
-    def _add_names(self, block: Block, order: Ints, out: Ints) -> None:
+    @staticmethod
+    def _add_names(block: Block, order: Ints, out: Ints) -> None:
         """A rating adds the whole weight to its item; nobody's other ratings matter."""
         out += np.where(order >= 0, np.bincount(block.items, minlength=len(out)), 0) * GRID
 

@@ -108,20 +108,22 @@ class PeopleVault:
     def spent(self) -> Fraction:
         return sum((part.squared_mu(self.unit) or Fraction(0) for part in self._parts), Fraction(0))
 
-    def levels(self, share: float) -> Answer:
+    def totals(self, share: float) -> Answer:
         """Sums of 1, a, a^2, nu v, nu over people (`contributions.add_levels`)."""
+        rows_of = self._rows_of()
 
         def one(block: Block, out: Ints) -> None:
-            rows = self._rows(block)
+            rows = rows_of(block)
             add.add_levels(rows.indptr, rows.y, out)
 
         return self._ask("levels", share, one, (5,), add.LEVELS_REACH)
 
     def activity(self, share: float) -> Answer:
         """Sums of (1, a) over people, by octave of their number of ratings."""
+        rows_of = self._rows_of()
 
         def one(block: Block, out: Ints) -> None:
-            rows = self._rows(block)
+            rows = rows_of(block)
             add.add_activity(rows.indptr, rows.y, activity_of(np.diff(rows.indptr)), out)
 
         return self._ask("activity", share, one, (ACTIVITY_BINS, 2), add.ACTIVITY_REACH)
@@ -135,8 +137,10 @@ class PeopleVault:
         d = side.n_factors
         deviation = np.sqrt(np.diag(side.covariance)[3:])
 
+        rows_of = self._rows_of()
+
         def one(block: Block, out: Ints) -> None:
-            rows = self._rows(block)
+            rows = rows_of(block)
             own = side.own_side(rows.indptr, rows.cells, rows.y)
             f = gamma * (own.coefficients[:, 3:] - side.mean[3:]) / deviation
             add.add_scores(
@@ -151,8 +155,10 @@ class PeopleVault:
         k = len(side.mean)
         reach = add.coefficients_reach(k)
 
+        rows_of = self._rows_of()
+
         def one(block: Block, out: Ints) -> None:
-            rows = self._rows(block)
+            rows = rows_of(block)
             own = side.own_side(rows.indptr, rows.cells, rows.y)
             add.add_coefficients(rows.indptr, own.coefficients, own.covariances, side.mean, side.covariance, reach, out)
 
@@ -163,8 +169,10 @@ class PeopleVault:
         place = np.full(self.n_cells, -1, dtype=np.int64)
         place[cells] = np.arange(len(cells))
 
+        rows_of = self._rows_of()
+
         def one(block: Block, out: Ints) -> None:
-            rows = self._rows(block)
+            rows = rows_of(block)
             own = side.own_side(rows.indptr, rows.cells, rows.y)
             add.add_second_moments(rows.indptr, rows.cells, own.residuals, place, floor, out)
 
@@ -185,8 +193,10 @@ class PeopleVault:
         order = np.argsort(np.argsort(hashes(self._items)))
         order[~wanted[self._cell_of]] = -1
 
+        add_names = self._add_names
+
         def one(block: Block, out: Ints) -> None:
-            self._add_names(block, order, out)
+            add_names(block, order, out)
 
         part = self._describe(NAMES, share, 0, GRID**2, {}, names_delta=self._names_delta)
         noisy = self._noisy(part, one, (len(self._items),), None)
@@ -223,8 +233,13 @@ class PeopleVault:
             software=f"dpsr {version('dpsr')}",
         )
 
-    def _rows(self, block: Block) -> PeopleRows:
-        return PeopleRows.of(block, self._cell_of, self._y_of)
+    def _rows_of(self) -> Callable[[Block], PeopleRows]:
+        """Reads a block as rows of people.
+
+        It knows nothing else of the vault, for tasks travel to other machines, and the key of the noise must not.
+        """
+        cell_of, y_of = self._cell_of, self._y_of
+        return lambda block: PeopleRows.of(block, cell_of, y_of)
 
     def _ask(
         self,
@@ -282,7 +297,8 @@ class PeopleVault:
         )
         return PersonPart(name, variance, numbers, squared_bound, threshold)
 
-    def _add_names(self, block: Block, order: Ints, out: Ints) -> None:
+    @staticmethod
+    def _add_names(block: Block, order: Ints, out: Ints) -> None:
         add.add_names(block.indptr, block.items.astype(np.int64), order, MOST_NAMED, out)
 
     def _charge(self, part: NormalPart) -> None:

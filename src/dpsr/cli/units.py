@@ -1,0 +1,72 @@
+"""The unit of protection on the command line: one vocabulary, asked for where nobody named it."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from dpsr.cli.terminal import out
+
+
+class Unit(StrEnum):
+    """What is protected."""
+
+    value = "value"
+    rating = "rating"
+    user = "user"
+
+
+SENTENCES = {
+    Unit.value: "how much somebody liked something; who rated what is public, and the release has a row for each",
+    Unit.rating: "that a rating exists, and its value; the release has what is known about items, and nobody in it",
+    Unit.user: "every person with all their ratings; the release has what is known about items, and nobody in it",
+}
+
+UnitOption = Annotated[
+    Unit | None,
+    typer.Option("--unit", help="What is protected: the value of a rating, that it exists, or a whole person."),
+]
+DeltaOption = Annotated[
+    float | None,
+    typer.Option(help="For --unit rating or user: the chance that the promise may fail, such as 1e-6."),
+]
+PeopleOption = Annotated[
+    int | None,
+    typer.Option("--users", min=1, help="For --unit rating or user: about how many people, if that is public."),
+]
+
+
+def chosen_unit(unit: Unit | None, *, ask: bool) -> Unit:
+    """The unit that was named; a person at a terminal is asked, a script gets `value` and is told so."""
+    if unit is not None:
+        return unit
+    if not (ask and sys.stdin.isatty() and out.is_terminal):
+        out.print("[yellow]No --unit was named: value[/yellow], so who rated what is public. Others: rating, user.")
+        return Unit.value
+    out.print("What is to be protected?")
+    for one, words in SENTENCES.items():
+        out.print(f"  [bold]{one.value:7}[/bold] {words}")
+    while True:
+        out.print("Unit [bold]\\[value/rating/user][/bold]: ", end="")
+        try:
+            answer = input().strip().lower()
+        except EOFError:
+            out.print()
+            raise typer.Exit(1) from None
+        if answer in set(Unit):
+            return Unit(answer)
+
+
+def check_people(unit: Unit, delta: float | None, users: int | None) -> None:
+    """Refuse a delta that a single person could hide in, before anything is spent."""
+    from dpsr.errors import PrivacyError
+
+    if unit is not Unit.value and delta is not None and users is not None and delta * users >= 1:
+        raise PrivacyError(
+            f"delta must be below one over the number of people, 1 / {users:,}, found {delta:g}: with a larger one a "
+            "release could give somebody away and still keep its promise. Use a smaller one, such as "
+            f"{0.1 / users:.0e}."
+        )

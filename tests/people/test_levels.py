@@ -1,0 +1,96 @@
+"""Levels of people: planted totals come back without noise, and beliefs where noise drowns everything."""
+
+import numpy as np
+import pytest
+
+from dpsr.people.levels import (
+    CENTRE,
+    LEVEL_VARIANCE,
+    SIZES,
+    SPREAD,
+    PeopleLevels,
+    Totals,
+    Weights,
+    read_levels,
+)
+from dpsr.types.item_side import ACTIVITY_BINS
+
+PEOPLE, SPREAD2, BETWEEN = 50_000.0, 0.09, 0.03
+COUNTS = PEOPLE * np.array([1, 2, 4, 6, 5, 3, 2, 1, *np.zeros(ACTIVITY_BINS - 8)]) / 24
+LEVELS = 0.1 - 0.02 * np.arange(ACTIVITY_BINS)
+
+
+def planted():
+    """Totals and table of people whose levels, spread and numbers of ratings are these."""
+    mix = COUNTS / PEOPLE
+    a = mix @ LEVELS
+    square = mix @ (LEVELS**2 + BETWEEN + SPREAD2 / SIZES)
+    nu = mix @ ((SIZES - 1) / (SIZES + 1))
+    totals = PEOPLE * np.array([1, a, square, nu * SPREAD2, nu])
+    return totals, np.column_stack([COUNTS, COUNTS * LEVELS])
+
+
+def test_without_noise_planted_totals_come_back():
+    totals, table = planted()
+    found = read_levels(Totals(totals, 1e-3), table, 1e-3)
+    assert found.people == pytest.approx(PEOPLE)
+    np.testing.assert_allclose(found.counts, COUNTS, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(found.level[:8], CENTRE + LEVELS[:8], atol=0.01)
+    assert found.spread == pytest.approx(np.sqrt(SPREAD2), rel=0.02)
+    assert found.variance == pytest.approx(BETWEEN / SPREAD2, rel=0.1)
+
+
+def test_a_planted_twentieth_more_spread_would_be_seen():
+    totals, table = planted()
+    found = read_levels(Totals(totals * [1, 1, 1, 1.1025, 1], 1e-3), table, 1e-3)
+    assert found.spread != pytest.approx(np.sqrt(SPREAD2), rel=0.02)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_where_noise_drowns_everything_beliefs_are_kept(seed):
+    """Answers that are noise alone, ten thousand times the people there are."""
+    rng, noise = np.random.default_rng(seed), 1e6
+    totals = Totals(np.array([100.0, 0, 0, 0, 0]) + noise * rng.normal(size=5), noise)
+    found = read_levels(totals, noise * rng.normal(size=(ACTIVITY_BINS, 2)), noise)
+    assert np.abs(found.level - CENTRE).max() < 0.35
+    assert SPREAD / 2.5 < found.spread < 2.5 * SPREAD
+    assert LEVEL_VARIANCE / 5 < found.variance < 5 * LEVEL_VARIANCE
+    assert found.counts.sum() == pytest.approx(found.people)
+    assert (found.counts >= 0).all()
+
+
+def test_more_noise_never_makes_levels_wilder():
+    totals, table = planted()
+    spreads = []
+    for noise in (1e-3, 1e3, 1e5):
+        found = read_levels(Totals(totals, noise), table, noise)
+        spreads.append(np.abs(found.level - CENTRE).max())
+    assert spreads[2] < spreads[0] + 1e-6
+
+
+def test_pooled_answers_are_the_precision_weighted_mean():
+    """Oracle: weighted least squares of a constant."""
+    rng = np.random.default_rng(0)
+    asked = [(rng.normal(size=5), 2.0), (rng.normal(size=5), 0.5), (rng.normal(size=5), 1.0)]
+    found = Totals.pool(asked)
+    design = np.array([[1 / noise] for _, noise in asked])
+    right = np.array([values / noise for values, noise in asked])
+    expected, *_ = np.linalg.lstsq(design, right, rcond=None)
+    np.testing.assert_allclose(found.values, expected[0])
+    assert found.noise == pytest.approx(1 / np.sqrt((design**2).sum()))
+
+
+def test_weights_are_those_of_people_drawn_by_activity():
+    """Oracle: the sums written out, below and above the floor."""
+    levels = PeopleLevels(PEOPLE, COUNTS, CENTRE + LEVELS, 0.3, 0.3)
+    w = 1 / np.sqrt(np.maximum(1.5 * SIZES, 8.0))
+    found = Weights.of(levels, 1.5, 8.0)
+    assert found.mean == pytest.approx((COUNTS * SIZES * w).sum() / (COUNTS * SIZES).sum())
+    assert found.kappa == pytest.approx((COUNTS * SIZES * w**2).sum() / (COUNTS * SIZES * w).sum())
+    assert found.most == pytest.approx((COUNTS * w).sum())
+
+
+@pytest.mark.parametrize("known", [0.1, 0.5, 0.9])
+def test_what_is_known_behind_a_rating_is_more_than_on_average_because_active_people_know_more(known):
+    levels = PeopleLevels(PEOPLE, COUNTS, CENTRE + LEVELS, 0.3, 0.3)
+    assert known < levels.known_per_rating(known) <= 1

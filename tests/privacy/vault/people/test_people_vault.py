@@ -1,0 +1,335 @@
+"""The vaults for people and for ratings: charged before drawn, measured on real neighbours, the same on every engine.
+
+Two vaults with the same seed draw the same noise, so the difference of their answers is that of the exact sums.
+"""
+
+from fractions import Fraction
+from math import isqrt, sqrt
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from spark_cases import needs_spark, on_spark, session_of
+
+from dpsr import DPSR, Ratings, Scale
+from dpsr.certify.check import check_certificate
+from dpsr.certify.normal import gaussian_delta
+from dpsr.data import realistic
+from dpsr.engine.disk import ITEMS, DiskTable
+from dpsr.engine.memory import MemoryTable
+from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.errors import PrivacyError
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault.people import PeopleVault, RatingVault
+from dpsr.privacy.vault.people.vault import affordable
+from dpsr.types.item_side import ACTIVITY_BINS, HASHED_CELLS, ItemSide
+
+STARS = Scale(1, 5)
+J = 40
+DECLARED = pa.array(np.arange(J))
+
+
+def table(n_users=50, seed=0):
+    """Rows (user, item, value) of some people."""
+    rng = np.random.default_rng(seed)
+    places = np.sort(rng.choice(n_users * J, 6 * n_users, replace=False))
+    return np.column_stack([places // J, places % J, rng.integers(1, 6, len(places))])
+
+
+def ratings(rows):
+    return Ratings.from_arrays(rows[:, 0], rows[:, 1], rows[:, 2], scale=STARS)
+
+
+def side(n_cells=J, seed=3):
+    """An item side with two factors, as if earlier answers had told it."""
+    rng = np.random.default_rng(seed)
+    return ItemSide(
+        STARS,
+        0.4 * rng.normal(size=n_cells),
+        rng.uniform(0, 0.3, n_cells),
+        0.5 * rng.normal(size=(n_cells, 4)),
+        0.8,
+        0.4,
+        0.1 * rng.normal(size=ACTIVITY_BINS),
+        np.zeros(5),
+        np.diag([0.4, 0.2, 0.05, 0.03, 0.02]),
+    )
+
+
+def opened(rows, kind=PeopleVault, seed=1, epsilon=3.0, declared=DECLARED, noise=None):
+    raw = rows if isinstance(rows, RawTable) else RawTable.of(ratings(rows))
+    return kind(raw, epsilon, 1e-5, noise=noise or NoiseSource.seeded(seed), declared=declared)
+
+
+OF_PEOPLE = {
+    "levels": lambda vault: vault.totals(0.1),
+    "activity": lambda vault: vault.activity(0.1),
+    "coefficients": lambda vault: vault.coefficients(0.1, side()),
+    "scores": lambda vault: vault.scores(0.1, side(), alpha=0.7, gamma=1.0),
+}
+QUESTIONS = {
+    **{("user", name): question for name, question in OF_PEOPLE.items()},
+    ("user", "second moments"): lambda vault: vault.second_moments(0.1, side(), np.arange(0, J, 2), 0.1),
+    ("user", "scores above a floor"): lambda vault: vault.scores(0.1, side(), alpha=0.5, gamma=2.0, floor=8.0),
+    **{("rating", name): question for name, question in OF_PEOPLE.items()},
+    ("rating", "second moments"): lambda vault: vault.rating_moments(0.1, side(), np.arange(0, J, 2), level=0.5),
+    ("rating", "scores of ratings"): lambda vault: vault.rating_scores(0.1, side(), level=0.5, shrink=40.0),
+    ("rating", "scores without levels"): lambda vault: vault.rating_scores(0.1, side(), level=0.5, shrink=0.0),
+}
+VAULTS = {"user": PeopleVault, "rating": RatingVault}
+
+
+def moved(rows, others, case):
+    """The squared distance of the exact sums of two data sets, in whole numbers, and the part that was charged."""
+    vaults = [opened(one, VAULTS[case[0]]) for one in (rows, others)]
+    a, b = (QUESTIONS[case](vault) for vault in vaults)
+    part = vaults[0].certificate().parts[0]
+    assert vaults[1].certificate().parts == (part,)
+    difference = (a.values - b.values) * (sqrt(part.variance) / a.noise)
+    whole = np.rint(difference)
+    assert np.abs(difference - whole).max() < 1e-3
+    return int((whole.astype(object) ** 2).sum()), part
+
+
+def everything(user, values):
+    """Somebody who rated all items."""
+    return np.column_stack([np.full(J, user), np.arange(J), np.broadcast_to(values, J)])
+
+
+CONSTRUCTED = {
+    "all ones": everything(99, 1),
+    "all fives": everything(99, 5),
+    "either end in turn": everything(99, np.tile([1, 5], J // 2)),
+    "a single one": np.array([[99, 7, 1]]),
+    "two": np.array([[99, 0, 1], [99, 2, 5]]),
+}
+
+
+@pytest.mark.parametrize("case", [case for case in QUESTIONS if case[0] == "user"], ids=str)
+def test_a_person_more_moves_the_exact_sums_by_at_most_the_bound(case):
+    """Random people are taken away, constructed ones are added; some come near the bound."""
+    rows, seen = table(), []
+    for person in (0, 17, 49):
+        square, part = moved(rows, rows[rows[:, 0] != person], case)
+        seen.append(square / part.squared_sensitivity("user"))
+    for more in CONSTRUCTED.values():
+        square, part = moved(rows, np.concatenate([rows, more]), case)
+        seen.append(square / part.squared_sensitivity("user"))
+    assert max(seen) <= 1
+    assert max(seen) > (0.3 if case[1] == "coefficients" else 0.6)
+
+
+@pytest.mark.parametrize("case", QUESTIONS, ids=str)
+def test_one_rating_more_or_changed_moves_the_exact_sums_by_at_most_what_is_stated(case):
+    """At both units: a person's other contributions move along, and that is part of the figure."""
+    rows = np.concatenate([table(), CONSTRUCTED["either end in turn"], CONSTRUCTED["two"] - [10, 0, 0]])
+    for place in (0, 130, 305, 320, -1):
+        square, part = moved(rows, np.delete(rows, place % len(rows), axis=0), case)
+        assert square <= part.squared_sensitivity("rating")
+        changed = rows.copy()
+        changed[place, 2] = 6 - rows[place, 2] if rows[place, 2] != 3 else 1
+        square, part = moved(rows, changed, case)
+        assert square <= part.squared_sensitivity("value")
+
+
+def test_scores_at_the_unit_rating_reach_most_of_their_bound():
+    """One rating of an extreme value, of somebody with no other."""
+    more = np.concatenate([table(), [[99, 7, 1]]])
+    square, part = moved(table(), more, ("rating", "scores of ratings"))
+    assert square > 0.6 * part.squared_sensitivity("rating")
+
+
+# --- what is charged ---
+
+
+@pytest.mark.parametrize("case", QUESTIONS, ids=str)
+def test_every_question_is_charged_before_anything_is_read_or_drawn(case, monkeypatch):
+    """The pass over the people fails: the price stays paid, and no noise was drawn."""
+
+    def broken(self, *args, **how):
+        raise OSError("the disk is gone")
+
+    noise = NoiseSource.seeded(1)
+    vault, before = opened(table(), VAULTS[case[0]], noise=noise), noise.identity
+    monkeypatch.setattr(MemoryTable, "run", broken)
+    with pytest.raises(OSError, match="gone"):
+        QUESTIONS[case](vault)
+    assert float(vault.spent / vault.squared_mu) == pytest.approx(0.1)
+    assert noise.identity == before
+
+
+@pytest.mark.parametrize("case", QUESTIONS, ids=str)
+def test_a_question_beyond_the_budget_is_refused_and_nothing_is_drawn(case):
+    noise = NoiseSource.seeded(1)
+    vault = opened(table(), VAULTS[case[0]], noise=noise)
+    vault.totals(0.95)
+    drawn, spent = noise.identity, vault.spent
+    with pytest.raises(PrivacyError, match=r"5\.00% of the budget that are left. Nothing was drawn"):
+        QUESTIONS[case](vault)
+    assert noise.identity == drawn
+    assert vault.spent == spent
+
+
+def test_names_beyond_the_budget_are_refused_too():
+    vault = opened(table(), declared=None)
+    vault.totals(0.95)
+    with pytest.raises(PrivacyError, match="Nothing was drawn"):
+        vault.names(0.1, np.arange(HASHED_CELLS))
+
+
+@pytest.mark.parametrize("unit", VAULTS)
+@pytest.mark.parametrize(("epsilon", "declared"), [(0.05, DECLARED), (1.0, None), (10.0, DECLARED)])
+def test_everything_spent_costs_the_nominal_epsilon_and_never_more(unit, epsilon, declared):
+    vault = opened(table(), VAULTS[unit], epsilon=epsilon, declared=declared, noise=NoiseSource.system())
+    vault.totals(0.3)
+    vault.activity(0.5)
+    if declared is None:
+        vault.names((1 - 1e-9) * vault.left, np.arange(HASHED_CELLS))
+    else:
+        vault.totals((1 - 1e-9) * vault.left)
+    certificate = vault.certificate()
+    assert 0.999 * epsilon < certificate.epsilon <= epsilon
+    assert certificate.delta == 1e-5
+    assert certificate.unit == unit
+    assert certificate.private
+    checks, _ = check_certificate(certificate.to_json().encode())
+    assert all(check.holds for check in checks)
+
+
+def test_seeded_noise_is_never_called_private():
+    vault = opened(table())
+    vault.totals(0.5)
+    assert not vault.certificate().private
+    assert "seed" in vault.certificate().reasons[0]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-6, 1e-7), (0.1, 1e-5), (1.0, 1e-9), (30.0, 0.01)])
+def test_what_can_be_afforded_is_the_largest_that_epsilon_and_delta_allow(epsilon, delta):
+    squared = affordable(epsilon, delta)
+    assert gaussian_delta(squared, epsilon) <= delta
+    assert gaussian_delta(squared * Fraction(1_000_001, 1_000_000), epsilon) > delta * (1 - 1e-6)
+
+
+def test_a_delta_below_what_the_sampler_can_promise_is_refused():
+    with pytest.raises(PrivacyError, match="Use a larger one"):
+        PeopleVault(RawTable.of(ratings(table())), 1.0, 1e-25, noise=NoiseSource.system(), declared=DECLARED)
+
+
+# --- the noise ---
+
+
+def variance_is_off(draws):
+    """Whether the mean square of standard normal draws is further from one than six deviations of it."""
+    return abs((draws**2).mean() - 1) > 6 * sqrt(2 / draws.size)
+
+
+@pytest.mark.parametrize("unit", VAULTS)
+def test_the_noise_has_the_stated_deviation_and_five_per_cent_off_is_rejected(unit):
+    """20,000 sums without anybody in them."""
+    cells, two = 10_000, np.array([[0, 7, 3], [1, 8, 3]])
+    vault = opened(two, VAULTS[unit], epsilon=0.5, declared=pa.array(np.arange(cells)), noise=NoiseSource.system())
+    answer = (
+        vault.scores(0.5, side(cells), alpha=0.7)
+        if unit == "user"
+        else vault.rating_scores(0.5, side(cells), level=0.0, shrink=0.0)
+    )
+    draws = np.delete(answer.values, [7, 8], axis=0)[:, [0, -1]] / answer.noise
+    assert draws.size > 19_990
+    assert not variance_is_off(draws)
+    assert variance_is_off(1.05 * draws)
+    assert variance_is_off(draws / 1.05)
+
+
+# --- names ---
+
+
+def crowd(n=400):
+    """One item that everybody rated, and one that a single person did."""
+    rows = [[u, i, 3] for u in range(n) for i in (0, 1 + u % 7)]
+    return np.array([*rows, [0, 999, 5]])
+
+
+@pytest.mark.parametrize("unit", VAULTS)
+def test_items_of_many_are_named_and_the_item_of_one_is_not(unit):
+    vault = opened(crowd(), VAULTS[unit], epsilon=5.0, declared=None, noise=NoiseSource.system())
+    named, weights = vault.names(0.9, np.arange(HASHED_CELLS))
+    assert 0 in named.to_pylist()
+    assert 999 not in named.to_pylist()
+    assert named.to_pylist() == sorted(named.to_pylist())
+    assert (weights.values * (1 << 20) > vault.certificate().parts[0].cut).all()
+    assert vault.certificate().parts[0].numbers == 0
+
+
+@pytest.mark.parametrize("unit", VAULTS)
+def test_the_threshold_is_the_lowest_that_keeps_the_tail_inside_its_part_of_delta(unit):
+    vault = opened(crowd(), VAULTS[unit], epsilon=1.0, declared=None)
+    vault.names(0.5, np.arange(HASHED_CELLS))
+    part = vault.certificate().parts[0]
+    lower = part.__class__(**{**vars(part), "threshold": part.cut - isqrt(part.variance) // 100})
+    assert part.tail(unit) <= 1e-6 < lower.tail(unit)
+    assert vault.naming_threshold(0.5) == part.cut / (1 << 20)
+
+
+def test_items_in_cells_that_were_not_wanted_are_not_named():
+    vault = opened(crowd(), epsilon=10.0, declared=None)
+    wanted = vault._cell_of[vault._items.to_pylist().index(0)]
+    named, _ = vault.names(0.9, np.array([wanted]))
+    assert named.to_pylist() == [0]
+
+
+# --- engines ---
+
+
+def on_disk(data, folder, size):
+    made = DiskTable(folder, data.mask.census, block_ratings=size)
+    for number in range(made.n_blocks):
+        for name, column in {ITEMS: data.mask.items, LEVEL: data.levels}.items():
+            made.write(name, number, column[made.ratings_of(number)])
+    return RawTable(made, data.scale)
+
+
+@pytest.mark.parametrize("case", QUESTIONS, ids=str)
+def test_answers_from_disk_are_those_of_memory_bit_for_bit(case, tmp_path):
+    data = ratings(table())
+    raw = on_disk(data, tmp_path, 60)
+    assert raw.table.n_blocks > 3
+    expected, found = (QUESTIONS[case](opened(one, VAULTS[case[0]])) for one in (RawTable.of(data), raw))
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert found.noise == expected.noise
+
+
+def same_side(found, expected):
+    for name in ("effects", "uncertainty", "features", "own_levels", "mean", "covariance"):
+        np.testing.assert_array_equal(getattr(found.side, name), getattr(expected.side, name))
+    assert found.index.named.to_pylist() == expected.index.named.to_pylist()
+    assert found.certificate.parts == expected.certificate.parts
+
+
+def fitted(unit, epsilon=8.0):
+    return DPSR(epsilon, unit=unit, delta=1e-5, items=np.arange(50), random_state=0)
+
+
+def some_people():
+    return realistic(0, n_users=200, n_items=50, n_ratings=2_500)
+
+
+@pytest.mark.parametrize("unit", VAULTS)
+def test_a_whole_fit_from_disk_is_the_one_in_memory_bit_for_bit(unit, tmp_path):
+    data = some_people()
+    expected = fitted(unit).fit(data)
+    same_side(fitted(unit).fit_table(on_disk(data, tmp_path, 300)), expected.release_)
+
+
+@pytest.fixture(scope="module")
+def session():
+    with session_of("local[2]") as one:
+        yield one
+
+
+@needs_spark[2]
+@needs_spark[1]
+@needs_spark[0]
+@pytest.mark.parametrize("unit", VAULTS)
+def test_a_whole_fit_on_spark_is_the_one_in_memory_bit_for_bit(unit, session):
+    data = some_people()
+    same_side(fitted(unit).fit_table(on_spark(session, data)), fitted(unit).fit(data).release_)
