@@ -12,11 +12,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsr.evaluate.peers import averages, berlioz, dp_als, dp_sgd, floating, least_squares, mcsherry_mironov, shin
+from dpsr.evaluate.peers import (
+    averages,
+    berlioz,
+    dp_als,
+    dp_sgd,
+    floating,
+    least_squares,
+    mcsherry_mironov,
+    noisy_bias,
+    shin,
+)
 from dpsr.evaluate.peers.floating import Measured
 from dpsr.evaluate.registry import build
 
-MODULES = (averages, berlioz, dp_als, dp_sgd, least_squares, mcsherry_mironov, shin)
+MODULES = (averages, berlioz, dp_als, dp_sgd, least_squares, mcsherry_mironov, noisy_bias, shin)
 DRAWS = ("laplace_noise", "vector_laplace_noise", "gaussian_noise", "local_reports")
 
 

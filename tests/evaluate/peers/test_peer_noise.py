@@ -12,7 +12,7 @@ from dpsr.evaluate.contract import Protection
 from dpsr.evaluate.peers.accounting import epsilon_of
 
 FLOATING = ("dp-sgd-mf", "denoised-dp-mf", "objective-mf", "objective-mf-local", "berlioz-input", "berlioz-als",
-            "mcsherry-mironov", "mcsherry-mironov-svd", "dp-als")  # fmt: skip
+            "mcsherry-mironov", "mcsherry-mironov-svd", "dp-als", "noisy-bias")  # fmt: skip
 DELTA = 1e-5
 
 

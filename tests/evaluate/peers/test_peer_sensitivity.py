@@ -12,7 +12,7 @@ from transcript import movement, record, replay
 
 from dpsr.data import Ratings
 from dpsr.evaluate.contract import JOINT
-from dpsr.evaluate.peers import berlioz, dp_als, dp_sgd
+from dpsr.evaluate.peers import berlioz, dp_als, dp_sgd, noisy_bias
 from dpsr.types import Scale
 
 VALUE = (
@@ -24,7 +24,7 @@ VALUE = (
     "mcsherry-mironov-svd",
 )
 RATING = ("dp-sgd-mf", "denoised-dp-mf")
-USER = ("dp-als", "shin-ldp-mf")
+USER = ("dp-als", "noisy-bias", "shin-ldp-mf")
 SCALE = Scale(1, 5)
 ROUNDING = 1 + 1e-9
 
@@ -122,6 +122,21 @@ def test_a_user_at_the_limit_uses_most_of_the_sensitivity_of_dp_als(monkeypatch)
     assert (used[2:] >= 0.5).all()
 
 
+def test_a_user_torn_between_both_ends_uses_nearly_all_of_the_sensitivity_of_noisy_biases(monkeypatch):
+    ratings = table(0)
+    used = shares(monkeypatch, "noisy-bias", 2.0, ratings, without(ratings, np.flatnonzero(ratings.mask.users == 39)))
+    assert used[1] >= 0.95
+
+
+def test_noisy_biases_that_weigh_every_rating_alike_are_measured_as_an_error(monkeypatch):
+    monkeypatch.setattr(noisy_bias, "item_sums", lambda mask, r: np.stack([
+        np.bincount(mask.items, one, minlength=mask.n_items) for one in (np.clip(r, -1, 1), np.ones(len(r)))
+    ]))  # fmt: skip
+    ratings = table(0)
+    used = shares(monkeypatch, "noisy-bias", 2.0, ratings, without(ratings, np.flatnonzero(ratings.mask.users == 39)))
+    assert used.max() > 2
+
+
 @pytest.mark.parametrize("name", ["berlioz-als", "dp-sgd-mf", "dp-als"])
 def test_a_planted_error_in_a_sensitivity_is_measured(monkeypatch, name):
     """Clamping, clipping and limiting twice as wide as is paid for must show."""
@@ -150,7 +165,7 @@ def test_the_sensitivity_of_the_covariance_follows_from_public_counts_and_is_not
     assert [release.price for release in first] == [release.price for release in second]
 
 
-@pytest.mark.parametrize("name", ["mcsherry-mironov", "dp-als", "objective-mf-local", "shin-ldp-mf"])
+@pytest.mark.parametrize("name", ["mcsherry-mironov", "dp-als", "noisy-bias", "objective-mf-local", "shin-ldp-mf"])
 def test_methods_that_read_a_users_own_ratings_say_so(monkeypatch, name):
     peer, _ = record(monkeypatch, name, 1.0, table(0))
     assert peer.protection.joint

@@ -28,7 +28,7 @@ from dpsr.evaluate.studies.frontier.targets import PEOPLE_TARGETS, Targets
 WORSE_THAN_OWN_MEAN = 1.005
 """Ours may exceed the RMSE of people's own shrunk means by half a per cent, never more."""
 
-_OTHER_UNIT = "dpsr at the unit user, personalised (ANOTHER UNIT: whole people)"
+_OTHER_UNIT = "dpsr at the unit user (ANOTHER UNIT)"
 _YARDSTICKS = {
     OWN_MEAN: "own shrunk mean, not private",
     BIAS: "user + item bias, not private",
