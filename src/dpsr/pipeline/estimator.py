@@ -178,7 +178,7 @@ class PrivateRecommender(Parameters, ABC):
         account.check(fingerprint)
         announce("Charging the ledger")
         charge = account.charge(self.charged_as, fingerprint)
-        paid = self.unfitted().set_params(epsilon=charge.spendable).fit_ratings(ratings, charge=charge.reference)
+        paid = self.unfitted().set_params(**charge.settings).fit_ratings(ratings, charge=charge.reference)
         charge.check(paid.certificate)
         for name, learned in vars(paid).items():
             if name.endswith("_"):

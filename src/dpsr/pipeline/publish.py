@@ -130,7 +130,7 @@ def _charged(
     """Charge, fit, write, record; the certificate and the manifest's SHA-256."""
     announce("Charging the ledger")
     charge = account.charge(estimator.charged_as, fingerprint_of(census_of(ratings), estimator.unit))
-    paid = estimator.unfitted().set_params(epsilon=charge.spendable)
+    paid = estimator.unfitted().set_params(**charge.settings)
     contents = _titled(_made(paid, ratings, journal, charge.reference), catalogue)
     charge.check(contents.certificate)
     digest = _write(contents, account.budget, draft, signer)
