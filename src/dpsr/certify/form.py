@@ -46,7 +46,7 @@ def _part(kind: str, names: list[str], **description: Any) -> dict[str, Any]:
 
 def _normal_part(kind: str, names: list[str], **description: Any) -> dict[str, Any]:
     """Sums with normal noise: their price is a mu."""
-    whole = {"type": "integer", "minimum": 1, "maximum": 1 << 80}
+    whole = {"type": "integer", "minimum": 1, "maximum": 1 << 104}
     fixed = {"kind": {"const": kind}, "name": {"enum": names}, "mu": _PRICE, "delta": _SHARE}
     noise = {"variance": whole, "numbers": {"type": "integer", "minimum": 0, "maximum": 1 << 40}}
     threshold = {"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 0, "maximum": 1 << 60}]}

@@ -10,6 +10,7 @@ import typer
 
 from dpsr.cli.ledger import LEDGER_HELP, Dataset
 from dpsr.cli.terminal import line, out, verdict
+from dpsr.cli.units import Unit
 
 if TYPE_CHECKING:
     from dpsr.release import Verification
@@ -27,6 +28,9 @@ def verify(
     signer: Annotated[
         Path | None, typer.Option(metavar="PUBKEY", help="Require a valid signature by this public key.")
     ] = None,
+    unit: Annotated[
+        Unit | None, typer.Option(help="Require that this is protected: a value, that a rating exists, a person.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Recompute what a release promises from its own tables, and check every byte of its folder.
@@ -37,7 +41,7 @@ def verify(
     from dpsr.pipeline.verification import verify_release
 
     key = None if signer is None else read_public_key(signer)
-    result = verify_release(release, ledger=ledger, dataset=dataset, signer=key)
+    result = verify_release(release, ledger=ledger, dataset=dataset, signer=key, unit=unit)
     accepted = result.private or (allow_not_private and result.intact)
     if as_json:
         typer.echo(json.dumps({**result.to_dict(), "accepted": accepted}, indent=2))

@@ -79,7 +79,7 @@ def explain(scale: Scale | None, epsilon: float, *, unit: str = "value", delta: 
     Where people or ratings are protected, the odds are about whether somebody, or a rating, is there at all.
     """
     asked = check_epsilon(epsilon)
-    check_unit(unit, delta, declared=False)
+    check_unit(unit, asked, delta, declared=False)
     if unit != "value":
         return _explanation(None, asked, delta or 0.0, None, (), unit)
     if scale is None:

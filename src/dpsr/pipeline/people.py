@@ -29,6 +29,7 @@ from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.contributions import coefficients_reach
 from dpsr.privacy.vault.people.rating_vault import CLIP, RAMP, SHRINK, WIDTH
+from dpsr.privacy.vault.people.vault import DELTA_FOR_NAMES, affordable
 from dpsr.types.catalogue import Catalogue
 from dpsr.types.item_side import ItemIndex, ItemSide
 from dpsr.types.mask import Census, Ids, codes_of
@@ -246,8 +247,8 @@ def _factors_pay(vault: PeopleVault, state: Learning, order: Ints, ratings: Floa
     return best_round(noise, *facts, taste).error <= without.error + d * TASTE * per_rating
 
 
-def check_unit(unit: object, delta: object, declared: bool) -> None:
-    """Refuse a unit that is none, and a delta that is missing or not wanted."""
+def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool) -> None:
+    """Refuse a unit that is none, and a delta that is missing, not wanted or too small for any noise."""
     if unit not in UNITS:
         raise ParameterError(f"unit is one of {', '.join(UNITS)}, found {unit!r}.")
     if unit == "value":
@@ -267,7 +268,7 @@ def check_unit(unit: object, delta: object, declared: bool) -> None:
             f"unit = {unit!r} needs a delta: the chance that the promise may fail, less than one over the number of "
             "people. For a million people write delta=1e-7 (or --delta 1e-7)."
         )
-    check_delta(delta)
+    affordable(epsilon, (1 - DELTA_FOR_NAMES) * check_delta(delta))
 
 
 def declared_items(items: Ids | Catalogue | None) -> pa.Array | None:

@@ -24,6 +24,7 @@ from dpsr.engine import Block, BlockResult, MemoryTable, Table
 from dpsr.engine.incidence import at_ratings
 from dpsr.engine.raw import RawTable
 from dpsr.linalg.compiled import one_blas_thread
+from dpsr.people import cells
 from dpsr.pipeline.compiling import compile_once
 from dpsr.pipeline.estimator import PrivateRecommender, announce
 from dpsr.pipeline.paper import PaperDPSR
@@ -38,6 +39,7 @@ from dpsr.types import Mask, Model, NoisyRatings, Scale
 from dpsr.types.catalogue import Catalogue
 from dpsr.types.mask import Ids
 from dpsr.types.raw import RawRatings
+from dpsr.value import sweep
 from dpsr.value.allocation import Allocation, Components, Forecast, allocate, forecast
 from dpsr.value.assembly import assemble
 from dpsr.value.design import Design
@@ -145,7 +147,7 @@ class DPSR(PrivateRecommender):
         self.check()
         if self.unit != "value":
             return self._fit_people(ratings, journal, charge)
-        compile_once(DPSR(10.0, random_state=0).fit_table)
+        compile_once(DPSR(10.0, random_state=0).fit_table, sweep)
         vault = Vault(ratings, self.epsilon, noise=self._noise(), journal=journal, charge=charge)
         with one_blas_thread():
             model = self._learn(vault, recipe or Recipe())
@@ -156,11 +158,12 @@ class DPSR(PrivateRecommender):
     def check(self) -> None:
         """Refuse settings that do not go together, before anything is spent."""
         check_epsilon(self.epsilon)
-        check_unit(self.unit, self.delta, self.items is not None)
+        check_unit(self.unit, self.epsilon, self.delta, self.items is not None)
         declared_items(self.items)
 
     def _fit_people(self, ratings: RawTable, journal: Journal | None, charge: ChargeReference | None) -> ItemRelease:
         assert self.delta is not None
+        compile_once(DPSR(10.0, unit=self.unit, delta=1e-3, random_state=0).fit_table, cells)
         declared, noise = declared_items(self.items), self._noise()
         asked: dict[str, Any] = {"noise": noise, "declared": declared, "journal": journal, "charge": charge}
         with one_blas_thread():

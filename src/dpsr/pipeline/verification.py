@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
+from dpsr.certify import Certificate
 from dpsr.certify.amounts import exact
 from dpsr.certify.check import Check
 from dpsr.certify.signature import PublicKey
@@ -21,18 +23,38 @@ from dpsr.release.verify import OUTSIDE, Verification, verification
 
 
 def verify_release(
-    folder: Path, *, ledger: str | None = None, dataset: str | None = None, signer: PublicKey | None = None
+    folder: Path,
+    *,
+    ledger: str | None = None,
+    dataset: str | None = None,
+    signer: PublicKey | None = None,
+    unit: str | None = None,
 ) -> Verification:
     """Everything that holds of a folder and everything that does not; an error only if there is no release.
 
-    With a `ledger` it must be recorded there, with a `signer` it must be signed by that key.
+    With a `ledger` it must be recorded there, with a `signer` it must be signed by that key, with a `unit` that must be
+    protected.
     """
     found = examine(folder)
     result = verification(found, signer=signer)
     if found.release is not None:
         card = check_card(found)
         result = result.with_check(card) if isinstance(card, Check) else replace(result, notes=(*result.notes, card))
+    if unit is not None and result.certificate is not None:
+        result = result.with_check(_protects(result.certificate, unit))
     return result if ledger is None else recorded_in(result, Ledger.open(ledger).history(dataset))
+
+
+_UNITS = {"value": "the value of a rating", "rating": "that a rating exists", "user": "every whole person"}
+
+
+def _protects(certificate: Certificate, unit: str) -> Check:
+    """Whether what was asked for is protected, at whatever price the certificate states."""
+    price = certificate.protection[unit]
+    if price is None or price.epsilon == inf:
+        own = _UNITS[certificate.unit]
+        return Check(False, f"it was asked to protect {_UNITS[unit]}, and this release protects {own} alone")
+    return Check(True, f"it protects {_UNITS[unit]}, as was asked, at epsilon = {price.epsilon:.6g}")
 
 
 def recorded_in(found: Verification, history: Sequence[Event]) -> Verification:

@@ -91,6 +91,11 @@ class Charge:
         return cls(event.dataset, event.epsilon, event.delta, event.charge or "", event.digest, unit)
 
     @property
+    def settings(self) -> dict[str, float]:
+        """What a pipeline may be told to spend: the largest floats that this charge pays for."""
+        return {"epsilon": self.spendable, **({"delta": float_below(self.delta)} if self.delta else {})}
+
+    @property
     def spendable(self) -> float:
         """The largest epsilon, as a float, that this charge pays for."""
         return float_below(self.epsilon)

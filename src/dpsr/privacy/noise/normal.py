@@ -35,8 +35,8 @@ SLACK = SAMPLER_SLACK
 
 _WORDS_PER_DRAW = 20
 _CHUNK = 1 << 15
-_LARGEST = 1 << 80
-"""Variances stay below this, so that noise fits 63 bits with hundreds of deviations to spare."""
+_LARGEST = 1 << 104
+"""Variances stay below this, so that noise fits 63 bits with two thousand deviations to spare."""
 
 Words = npt.NDArray[np.uint64]
 
@@ -45,7 +45,7 @@ def rounded_normal(variance: int, n: int, noise: NoiseSource) -> Ints:
     """n independent draws of round(sigma Z), sigma^2 = `variance`."""
     if not 0 < variance < _LARGEST:
         raise PrivacyError(
-            f"the variance of normal noise is a whole number above 0 and below 2**80, found {str(variance)[:30]}. Use "
+            f"the variance of normal noise is a whole number above 0 and below 2**104, found {str(variance)[:30]}. Use "
             "a larger epsilon, or a coarser grid."
         )
     stream, result = noise.stream(), np.empty(n, dtype=np.int64)

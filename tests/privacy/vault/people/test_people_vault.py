@@ -297,7 +297,7 @@ def test_the_threshold_is_the_lowest_that_keeps_the_tail_inside_its_part_of_delt
 
 def test_items_in_cells_that_were_not_wanted_are_not_named():
     vault = opened(crowd(), epsilon=10.0, declared=None)
-    wanted = vault._cell_of[vault._items.to_pylist().index(0)]
+    wanted = vault._reader.cell_of[vault._items.to_pylist().index(0)]
     named, _ = vault.names(0.9, np.array([wanted]))
     assert named.to_pylist() == [0]
 

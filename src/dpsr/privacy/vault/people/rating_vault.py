@@ -18,7 +18,6 @@ from dpsr.arrays import Floats, Ints
 from dpsr.certify.one_rating import MOMENT_WEIGHT, SQUARED_BOUNDS, moment_weight
 from dpsr.certify.people import MOMENTS, NAMES, RatingPart
 from dpsr.engine import Block
-from dpsr.engine.raw import LEVEL
 from dpsr.linalg.compiled import kernel
 from dpsr.privacy.vault.people.contributions import GRID, MOMENT, SAFE, _steps
 from dpsr.privacy.vault.people.vault import Answer, PeopleVault, lowest
@@ -48,11 +47,11 @@ class RatingVault(PeopleVault):
         `level`, in spreads, is where ratings lie; `shrink` ratings' worth of zero pull a person's own deviation from
         it, and 0 means that nobody has one.
         """
-        cell_of, y_of = self._cell_of, self._y_of
+        reader = self._reader
 
         def one(block: Block, out: Ints) -> None:
-            cells = cell_of[block.items]
-            e = y_of[block.columns[LEVEL]] / side.spread - level - side.effects[cells]
+            cells = reader.cells(block)
+            e = reader.values(block) / side.spread - level - side.effects[cells]
             _add_rating_scores(block.indptr, cells, e, CLIP, shrink, WIDTH, out)
 
         settings = {"clip": CLIP, "shrink": shrink, "width": WIDTH}
@@ -64,11 +63,11 @@ class RatingVault(PeopleVault):
         place[cells] = np.arange(len(cells))
         weights = np.array([moment_weight(n, RAMP) for n in range(len(cells) + 1)], dtype=np.int64)
 
-        cell_of, y_of = self._cell_of, self._y_of
+        reader = self._reader
 
         def one(block: Block, out: Ints) -> None:
-            found = cell_of[block.items]
-            e = y_of[block.columns[LEVEL]] / side.spread - level - side.effects[found]
+            found = reader.cells(block)
+            e = reader.values(block) / side.spread - level - side.effects[found]
             _add_rating_moments(block.indptr, found, e, place, CLIP, SHRINK, WIDTH, weights, out)
 
         above, shape = np.triu_indices(len(cells), 1), (len(cells), len(cells))

@@ -18,7 +18,25 @@ class PeopleRows:
     cells: Ints
     y: Floats
 
-    @classmethod
-    def of(cls, block: Block, cell_of: Ints, y_of: Floats) -> PeopleRows:
-        """`cell_of` an item (-1: left out) and `y_of` a level."""
-        return cls(*one_row_per_cell(block.indptr, cell_of[block.items], y_of[block.columns[LEVEL]]))
+
+@dataclass(frozen=True, eq=False)
+class RowReader:
+    """Turns blocks into rows: `cell_of` an item (-1: left out) and `y_of` a level.
+
+    Passes carry this to wherever the ratings are, and nothing else of the vault: not its key.
+    """
+
+    cell_of: Ints
+    y_of: Floats
+
+    def rows(self, block: Block) -> PeopleRows:
+        """One row for each person and cell."""
+        return PeopleRows(*one_row_per_cell(block.indptr, self.cells(block), self.values(block)))
+
+    def cells(self, block: Block) -> Ints:
+        """The cell of every rating."""
+        return self.cell_of[block.items]
+
+    def values(self, block: Block) -> Floats:
+        """Every rating, in half-widths around the midpoint."""
+        return self.y_of[block.columns[LEVEL]]

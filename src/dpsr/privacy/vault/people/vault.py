@@ -10,7 +10,8 @@
 Every question is one pass over blocks of whole people, wherever the ratings are kept. Contributions are integers of
 bounded length (`contributions`), noise is exactly rounded normal (`privacy.noise.normal`), and the price is a mu whose
 squares add up to what (epsilon, delta) allow. A question is described, priced and refused before it is asked; what it
-may depend on (the item side so far, cells, weights) is made of earlier answers.
+may depend on (the item side so far, cells, weights) is made of earlier answers. No pass carries the noise's key: noise
+is added here, to the sums.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from dpsr.privacy.noise.source import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import contributions as add
 from dpsr.privacy.vault.people.contributions import GRID, MOMENT
-from dpsr.privacy.vault.people.rows import PeopleRows
+from dpsr.privacy.vault.people.rows import RowReader
 from dpsr.privacy.vault.privatise import SEEDED
 from dpsr.types import Scale
 from dpsr.types.item_side import ACTIVITY_BINS, HASHED_CELLS, ItemSide, activity_of, hashed_cells, hashes
@@ -46,6 +47,9 @@ from dpsr.types.mask import codes_of
 
 DELTA_FOR_NAMES = 0.1
 """Share of delta for the chance that an item of one person alone is named."""
+
+_LEAST = 1e-10
+"""Of mu^2: every question has its noise from here on."""
 
 _SHY = 1e-9
 """Part of mu^2 that is never spent, so that rounding up the price cannot exceed what was asked."""
@@ -88,8 +92,8 @@ class PeopleVault:
         self.n_cells = HASHED_CELLS if declared is None else len(declared)
         self._raw, self._noise, self._journal, self._charge_reference = ratings.table, noise, journal, charge
         self._items: pa.Array = ratings.table.census.item_ids
-        self._cell_of = hashed_cells(self._items) if declared is None else codes_of(self._items, declared)
-        self._y_of = (self.scale.values - self.scale.midpoint) / (self.scale.width / 2)
+        cell_of = hashed_cells(self._items) if declared is None else codes_of(self._items, declared)
+        self._reader = RowReader(cell_of, (self.scale.values - self.scale.midpoint) / (self.scale.width / 2))
         self._names_delta = 0.0 if declared is not None else DELTA_FOR_NAMES * delta
         self.squared_mu = affordable(self.epsilon, delta - self._names_delta)
         self._parts: list[NormalPart] = []
@@ -110,20 +114,20 @@ class PeopleVault:
 
     def totals(self, share: float) -> Answer:
         """Sums of 1, a, a^2, nu v, nu over people (`contributions.add_levels`)."""
-        rows_of = self._rows_of()
+        reader = self._reader
 
         def one(block: Block, out: Ints) -> None:
-            rows = rows_of(block)
+            rows = reader.rows(block)
             add.add_levels(rows.indptr, rows.y, out)
 
         return self._ask("levels", share, one, (5,), add.LEVELS_REACH)
 
     def activity(self, share: float) -> Answer:
         """Sums of (1, a) over people, by octave of their number of ratings."""
-        rows_of = self._rows_of()
+        reader = self._reader
 
         def one(block: Block, out: Ints) -> None:
-            rows = rows_of(block)
+            rows = reader.rows(block)
             add.add_activity(rows.indptr, rows.y, activity_of(np.diff(rows.indptr)), out)
 
         return self._ask("activity", share, one, (ACTIVITY_BINS, 2), add.ACTIVITY_REACH)
@@ -137,10 +141,10 @@ class PeopleVault:
         d = side.n_factors
         deviation = np.sqrt(np.diag(side.covariance)[3:])
 
-        rows_of = self._rows_of()
+        reader = self._reader
 
         def one(block: Block, out: Ints) -> None:
-            rows = rows_of(block)
+            rows = reader.rows(block)
             own = side.own_side(rows.indptr, rows.cells, rows.y)
             f = gamma * (own.coefficients[:, 3:] - side.mean[3:]) / deviation
             add.add_scores(
@@ -155,10 +159,10 @@ class PeopleVault:
         k = len(side.mean)
         reach = add.coefficients_reach(k)
 
-        rows_of = self._rows_of()
+        reader = self._reader
 
         def one(block: Block, out: Ints) -> None:
-            rows = rows_of(block)
+            rows = reader.rows(block)
             own = side.own_side(rows.indptr, rows.cells, rows.y)
             add.add_coefficients(rows.indptr, own.coefficients, own.covariances, side.mean, side.covariance, reach, out)
 
@@ -169,10 +173,10 @@ class PeopleVault:
         place = np.full(self.n_cells, -1, dtype=np.int64)
         place[cells] = np.arange(len(cells))
 
-        rows_of = self._rows_of()
+        reader = self._reader
 
         def one(block: Block, out: Ints) -> None:
-            rows = rows_of(block)
+            rows = reader.rows(block)
             own = side.own_side(rows.indptr, rows.cells, rows.y)
             add.add_second_moments(rows.indptr, rows.cells, own.residuals, place, floor, out)
 
@@ -191,7 +195,7 @@ class PeopleVault:
         wanted = np.zeros(self.n_cells, dtype=np.bool_)
         wanted[cells] = True
         order = np.argsort(np.argsort(hashes(self._items)))
-        order[~wanted[self._cell_of]] = -1
+        order[~wanted[self._reader.cell_of]] = -1
 
         add_names = self._add_names
 
@@ -232,14 +236,6 @@ class PeopleVault:
             charge=self._charge_reference,
             software=f"dpsr {version('dpsr')}",
         )
-
-    def _rows_of(self) -> Callable[[Block], PeopleRows]:
-        """Reads a block as rows of people.
-
-        It knows nothing else of the vault, for tasks travel to other machines, and the key of the noise must not.
-        """
-        cell_of, y_of = self._cell_of, self._y_of
-        return lambda block: PeopleRows.of(block, cell_of, y_of)
 
     def _ask(
         self,
@@ -323,6 +319,11 @@ def affordable(epsilon: float, delta: float) -> Fraction:
     squared, shy = Fraction(low) ** 2, Fraction(_SHY)
     while gaussian_delta(squared * (1 - shy), epsilon) > room:
         shy *= 4
+    if squared < _LEAST:
+        raise PrivacyError(
+            f"epsilon = {epsilon:g} and delta = {delta:g} are so small together that no noise is large enough. Use a "
+            "larger epsilon or a larger delta."
+        )
     return squared * (1 - 2 * shy)
 
 
