@@ -204,11 +204,16 @@ def test_seeded_noise_is_never_called_private():
     assert "seed" in vault.certificate().reasons[0]
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(1e-6, 1e-7), (0.1, 1e-5), (1.0, 1e-9), (30.0, 0.01)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 1e-7), (0.1, 1e-5), (1.0, 1e-9), (30.0, 0.01)])
 def test_what_can_be_afforded_is_the_largest_that_epsilon_and_delta_allow(epsilon, delta):
     squared = affordable(epsilon, delta)
     assert gaussian_delta(squared, epsilon) <= delta
     assert gaussian_delta(squared * Fraction(1_000_001, 1_000_000), epsilon) > delta * (1 - 1e-6)
+
+
+def test_a_budget_so_small_that_the_sampler_has_no_such_noise_is_refused_before_anything_is_asked():
+    with pytest.raises(PrivacyError, match="Use a larger epsilon or a larger delta"):
+        affordable(1e-6, 1e-7)
 
 
 def test_a_delta_below_what_the_sampler_can_promise_is_refused():
