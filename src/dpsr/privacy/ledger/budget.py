@@ -101,14 +101,6 @@ class Charge:
         return float_below(self.epsilon)
 
     @property
-    def settings(self) -> dict[str, float]:
-        """What a release may ask for: the largest epsilon, and delta where one was charged, that are paid for.
-
-        The float 1e-5 is a little more than the decimal that was charged.
-        """
-        return {"epsilon": self.spendable, **({"delta": float_below(self.delta)} if self.delta else {})}
-
-    @property
     def reference(self) -> ChargeReference:
         """What a certificate says of the charge that paid for it."""
         return ChargeReference(self.id, self.digest)
