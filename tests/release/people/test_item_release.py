@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,9 @@ from folders import change_column, copied, resealed, rewrite
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.data import realistic
 from dpsr.errors import DataError, DpsrError, ParameterError, PrivacyError, ReleaseError
+from dpsr.pipeline.account import Account
 from dpsr.pipeline.publish import publish
+from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release import verify
 from dpsr.release.people import ItemRelease, PersonalisedPeople
 from dpsr.types.item_side import HASHED_CELLS, ItemIndex
@@ -90,7 +93,7 @@ def test_no_file_tells_an_exact_total(folder, ratings):
     """How many people, ratings and items there are: in no number of any file, nor as the length of a table."""
     mask = ratings.mask
     totals = {mask.n_users, mask.n_items, mask.n_ratings, int(mask.user_counts.max())}
-    written = re.compile(rb"(?<![\d.,_#-])(" + b"|".join(f"{n}|{n:,}".encode() for n in totals) + rb")(?![\d.,_%-])")
+    written = re.compile(rb"(?<![\w.,#-])(" + b"|".join(f"{n}|{n:,}".encode() for n in totals) + rb")(?![\w.,%-])")
     for name in ("card.html", "model.json", "certificate.json"):  # the manifest's numbers are sizes of files
         text = re.sub(
             rb"<style>.*?</style>|<script>.*?</script>|<svg.*?</svg>", b"", (folder / name).read_bytes(), flags=re.S
@@ -137,6 +140,43 @@ def test_the_card_says_first_what_is_protected_and_gives_a_price_for_every_unit(
     for hidden in ("the value of one rating", "that one rating exists", "a whole person"):
         assert prices[hidden].startswith("ε = ") or (hidden, unit) == ("a whole person", "rating")
     assert (prices["a whole person"] == "not protected") == (unit == "rating")
+
+
+# --- the ledger ---
+
+
+@pytest.mark.parametrize("delta", [1e-5, 3e-6, 0.1 / 3])
+def test_a_ledger_is_charged_epsilon_and_delta_for_its_unit_and_the_folder_still_tells_no_total(
+    ratings, tmp_path, delta
+):
+    address = str(tmp_path / "ledger.db")
+    ledger = Ledger.create(address, "films", "3", "0.05", unit="user")
+    account = Account.open(address, None, 2.0, unit="user", delta=delta)
+    folder = publish(ratings, DPSR(2.0, unit="user", delta=delta), tmp_path / "r", account=account).folder
+    assert (ledger.budget().spent_epsilon, ledger.budget().left_delta) == (2, Fraction("0.05") - Fraction(repr(delta)))
+    assert verify(folder).private, verify(folder).fails
+    assert verify(folder).certificate.delta <= delta
+    assert all(b"canary" not in text for _, text in texts(folder))
+    assert [event.fingerprint for event in ledger.history() if event.fingerprint] == []
+
+
+def test_a_fit_that_a_ledger_pays_for_can_be_saved(sample, tmp_path):
+    address = str(tmp_path / "ledger.db")
+    Ledger.create(address, "films", "3", "1e-4", unit="user")
+    model = DPSR(1.0, unit="user", delta=DELTA, items=FILMS).fit(sample, ledger=address)
+    assert verify(model.save(tmp_path / "r")).private
+    with pytest.raises(PrivacyError, match="unit 'user'"):
+        DPSR(1.0).fit(sample, ledger=address)
+
+
+def test_a_list_of_items_that_makes_no_sense_is_refused_before_the_ledger_is_charged(ratings, tmp_path):
+    address = str(tmp_path / "ledger.db")
+    ledger = Ledger.create(address, "films", "3", "1e-4", unit="user")
+    account = Account.open(address, None, 2.0, unit="user", delta=DELTA)
+    with pytest.raises(ParameterError):
+        publish(ratings, DPSR(2.0, unit="user", delta=DELTA, items=["a", 1]), tmp_path / "r", account=account)
+    assert ledger.budget().spent_epsilon == 0
+    assert not (tmp_path / "r").exists()
 
 
 # --- forgeries ---

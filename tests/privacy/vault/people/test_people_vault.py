@@ -20,6 +20,7 @@ from dpsr.engine.memory import MemoryTable
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.vault import affordable
 from dpsr.types.item_side import ACTIVITY_BINS, HASHED_CELLS, ItemSide
@@ -203,16 +204,45 @@ def test_seeded_noise_is_never_called_private():
     assert "seed" in vault.certificate().reasons[0]
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(1e-6, 1e-7), (0.1, 1e-5), (1.0, 1e-9), (30.0, 0.01)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 1e-7), (0.1, 1e-5), (1.0, 1e-9), (30.0, 0.01)])
 def test_what_can_be_afforded_is_the_largest_that_epsilon_and_delta_allow(epsilon, delta):
     squared = affordable(epsilon, delta)
     assert gaussian_delta(squared, epsilon) <= delta
     assert gaussian_delta(squared * Fraction(1_000_001, 1_000_000), epsilon) > delta * (1 - 1e-6)
 
 
+def test_a_budget_so_small_that_the_sampler_has_no_such_noise_is_refused_before_anything_is_asked():
+    with pytest.raises(PrivacyError, match="Use a larger epsilon or a larger delta"):
+        affordable(1e-6, 1e-7)
+
+
 def test_a_delta_below_what_the_sampler_can_promise_is_refused():
     with pytest.raises(PrivacyError, match="Use a larger one"):
         PeopleVault(RawTable.of(ratings(table())), 1.0, 1e-25, noise=NoiseSource.system(), declared=DECLARED)
+
+
+# --- a run that was killed ---
+
+
+@pytest.mark.parametrize("unit", VAULTS)
+def test_a_run_that_goes_on_repeats_the_answers_it_gave_and_draws_only_what_is_new(unit, tmp_path):
+    """A fresh key, and the journal of the run before."""
+
+    def run(share):
+        noise = NoiseSource.system()
+        raw, journal = RawTable.of(ratings(table())), Journal(tmp_path, {"run": 1})
+        vault = VAULTS[unit](raw, 3.0, 1e-5, noise=noise, journal=journal)
+        answers = [vault.totals(0.1), vault.activity(share)]
+        named, weights = vault.names(0.5, np.arange(HASHED_CELLS))
+        return [*answers, weights], named, vault.certificate()
+
+    (first, named, certificate), (again, named_again, certificate_again) = run(0.1), run(0.1)
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a.values, b.values)
+    assert named.equals(named_again)
+    assert certificate.parts == certificate_again.parts
+    with pytest.raises(PrivacyError, match="another question"):
+        run(0.2)
 
 
 # --- the noise ---
