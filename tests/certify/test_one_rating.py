@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsr.certify.one_rating import LIPSCHITZ, SQUARED_BOUNDS, added, moment_weight, replaced, scores, second_moments
+from dpsr.certify.people import GRID, MOMENT
 from dpsr.errors import PrivacyError
-from dpsr.privacy.vault.people.contributions import GRID, MOMENT
 from dpsr.privacy.vault.people.rating_vault import CLIP, RAMP, WIDTH, _add_rating_moments, _add_rating_scores
 
 SHRINK = 40.0

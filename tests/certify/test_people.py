@@ -20,6 +20,8 @@ from dpsr.certify.people import (
     MOST_NAMED,
     NAMES,
     QUESTIONS,
+    SQUARED_BOUND,
+    SQUARED_MOMENT_BOUND,
     NormalPart,
     PersonPart,
     RatingPart,
@@ -34,16 +36,17 @@ SCORES = {"bound": float(B), "clip": 1.5, "shrink": 40.0, "width": 0.8}
 
 def person(name="scores", deviations=3.0, **facts):
     """A question whose noise has so many times the deviation of one person's bound."""
-    variance = round(deviations**2 * B * B)
+    bound = SQUARED_MOMENT_BOUND if name == MOMENTS else SQUARED_BOUND
     threshold = {"threshold": 8 * int(deviations * B)} if name == NAMES else {}
-    return PersonPart(name, variance, 0 if name == NAMES else 64, B * B, **{**threshold, **facts})
+    return PersonPart(name, round(deviations**2 * bound), 0 if name == NAMES else 64, bound, **{**threshold, **facts})
 
 
 def rating(name="scores", deviations=3.0, **facts):
     threshold = {"threshold": 8 * int(deviations * B)} if name == NAMES else {}
-    how = {"scores": SCORES, MOMENTS: {**SCORES, "ramp": 8.0, "cells": 30.0}}.get(name, {"bound": float(B)})
+    moments = {**SCORES, "bound": float(1 << 30), "ramp": 8.0, "cells": 30.0}
+    how = {"scores": SCORES, MOMENTS: moments}.get(name, {"bound": float(B)})
     sums = {"numbers": 0 if name == NAMES else 64, "settings": how}
-    return RatingPart(name, round(deviations**2 * B * B), **{**sums, **threshold, **facts})
+    return RatingPart(name, round(deviations**2 * how["bound"] ** 2), **{**sums, **threshold, **facts})
 
 
 def certificate(*parts, unit="user", nominal=5.0, delta=1e-5, **facts):
@@ -263,7 +266,8 @@ def part_of(record, name):
         (lambda r: part_of(r, "scores").update(threshold=7), "cannot be priced"),
         (lambda r: part_of(r, "scores").update(variance=0), "variance"),
         (lambda r: part_of(r, "scores").update(variance=0.5), "variance"),
-        (lambda r: part_of(r, "scores").update(squared_bound=B * B // 2), "states"),
+        (lambda r: part_of(r, "scores").update(squared_bound=B * B // 2), "squared_bound"),
+        (lambda r: part_of(r, "scores").update(squared_bound=1 << 59), "measured against"),
         (lambda r: part_of(r, "scores").update(variance=part_of(r, "scores")["variance"] // 2), "states"),
         (lambda r: part_of(r, "scores").update(mu=part_of(r, "scores")["mu"] * 0.999), "states"),
         (lambda r: part_of(r, NAMES).update(delta=0.0), "states"),

@@ -10,7 +10,7 @@ from typing import Any
 from dpsr.certify.certificate import COMPOSITIONS, FORMAT, NOT_PROTECTED, PROMISES, PUBLIC_FACTS
 from dpsr.certify.one_rating import SETTING_NAMES as RATING_SETTINGS
 from dpsr.certify.one_rating import SQUARED_BOUNDS
-from dpsr.certify.people import QUESTIONS
+from dpsr.certify.people import QUESTIONS, SQUARED_BOUND, SQUARED_MOMENT_BOUND
 
 _PRICE = {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}]}
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
@@ -111,9 +111,7 @@ PART_FORMS = {
         alpha=_SHARE,
     ),
     "declared": _part("declared", ["ratings"]),
-    "person": _normal_part(
-        "person", list(QUESTIONS), squared_bound={"type": "integer", "minimum": 1, "maximum": 1 << 80}
-    ),
+    "person": _normal_part("person", list(QUESTIONS), squared_bound={"enum": [SQUARED_BOUND, SQUARED_MOMENT_BOUND]}),
     "rating": _normal_part(
         "rating",
         list(SQUARED_BOUNDS),

@@ -14,10 +14,10 @@
 Noise of variance s^2 makes a question of squared sensitivity D^2 cost mu^2 = D^2 / s^2, and squares add up
 (`certify.normal`).
 
-**Names.** Of the items that somebody rated, those are named whose noisy weight exceeds `threshold`. Everything else
-about them is the Gaussian mechanism's; but an item that one person alone rated must not pass, and the chance that one
-of k such items does is at most k P[N > threshold - 1/sqrt k], in the person's largest weight, for every k up to
-`MOST_NAMED`. It is added to delta.
+**Names.** Of the items to which somebody gave a weight, those are named whose noisy weight exceeds `threshold`.
+Everything else about them is the Gaussian mechanism's; but an item that one person alone rated must not pass, and the
+chance that one of k such items does is at most k P[N > threshold - 1/sqrt k], in the person's largest weight, for every
+k up to `MOST_NAMED`. It is added to delta.
 """
 
 from __future__ import annotations
@@ -40,6 +40,15 @@ MOMENTS, NAMES = "second moments", "names"
 
 QUESTIONS = ("levels", "activity", "scores", "coefficients", MOMENTS, NAMES)
 """What may be asked of people."""
+
+GRID = 1 << 20
+"""Steps of the grid that make the bound of a contribution."""
+
+MOMENT = 1 << 15
+"""The same for the vectors whose products are second moments."""
+
+SQUARED_BOUND, SQUARED_MOMENT_BOUND = GRID**2, MOMENT**4 // 2
+"""Of every contribution, and of second moments: what is above the diagonal of x x', |x| <= MOMENT."""
 
 MOST_NAMED = 4096
 """Items by which one person may help to name; the others of somebody with more do not count for names."""
@@ -99,7 +108,7 @@ class NormalPart(Part):
 class PersonPart(NormalPart):
     """Vectors of people: see the module. `threshold` is for names alone.
 
-    >>> part = PersonPart("scores", 16, 100, 4)
+    >>> part = PersonPart("scores", 4 * SQUARED_BOUND, 100, SQUARED_BOUND)
     >>> part.squared_mu("user"), part.squared_mu("rating")
     (Fraction(1, 4), Fraction(1, 1))
     """
@@ -119,8 +128,11 @@ class PersonPart(NormalPart):
 
     def squared_sensitivity(self, unit: str) -> int | None:
         _check_names(self.name, self.threshold)
-        if self.squared_bound <= 0:
-            raise PrivacyError("a contribution has a positive bound")
+        wanted = SQUARED_MOMENT_BOUND if self.name == MOMENTS else SQUARED_BOUND
+        if self.squared_bound != wanted:
+            raise PrivacyError(
+                f"{self.name} are measured against a squared bound of {wanted}, not {self.squared_bound}"
+            )
         if unit == "user":
             return self.squared_bound
         return 0 if self.name == NAMES and unit == "value" else _REPLACED.get(self.name, 4) * self.squared_bound
@@ -155,6 +167,8 @@ class RatingPart(NormalPart):
             return None
         if self.name == NAMES and unit == "value":
             return 0
+        if self.settings.get("bound") != (MOMENT**2 if self.name == MOMENTS else GRID):
+            raise PrivacyError(f"{self.name} are measured on a grid of {GRID} steps, second moments of {MOMENT**2}")
         bound = SQUARED_BOUNDS[self.name](self.settings)
         return 4 * bound if unit == "value" else bound
 

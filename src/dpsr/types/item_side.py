@@ -8,6 +8,7 @@ every cell has noise, whether anybody rated an item in it or not. Items that man
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,9 +34,23 @@ def hashed_cells(ids: pa.Array) -> Ints:
 
 
 def hashes(ids: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """64 bits that follow from an id alone; whole numbers and their decimal text are the same id."""
-    digests = b"".join(hashlib.blake2b(str(one).encode(), digest_size=8).digest() for one in ids.to_pylist())
+    """64 bits that follow from an id alone, as it is `spelt`."""
+    digests = b"".join(hashlib.blake2b(one.encode(), digest_size=8).digest() for one in spelt(ids))
     return np.frombuffer(digests, dtype="<u8")
+
+
+def spelt(ids: pa.Array) -> list[str]:
+    """Ids as text in one spelling: a whole number without leading zeros, whether it came as a number or as text.
+
+    Ids of a file are numbers if all of them are; one person's odd id must not change how others' are spelt.
+
+    >>> spelt(pa.array(["007", "7a", "-7"])), spelt(pa.array([7]))
+    (['7', '7a', '-7'], ['7'])
+    """
+    return [str(int(one)) if _WHOLE.fullmatch(one) else one for one in map(str, ids.to_pylist())]
+
+
+_WHOLE = re.compile(r"-?[0-9]{1,40}")
 
 
 def activity_of(counts: AnyInts) -> Ints:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsr.certify.people import MOMENTS, MOST_NAMED, NAMES
+from dpsr.certify.people import GRID, MOMENT, MOMENTS, MOST_NAMED, NAMES
 from dpsr.linalg.rows import one_row_per_cell
 from dpsr.privacy.vault.people import contributions as add
-from dpsr.privacy.vault.people.contributions import GRID, MOMENT, coefficients_reach
+from dpsr.privacy.vault.people.contributions import coefficients_reach
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of, hashes
 
 CELLS, T, K, D = 1 << 17, 240, 4, 2

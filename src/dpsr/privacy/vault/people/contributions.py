@@ -20,13 +20,8 @@ from __future__ import annotations
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
+from dpsr.certify.people import GRID, MOMENT
 from dpsr.linalg.compiled import kernel
-
-GRID = 1 << 20
-"""Steps of the grid that make one bound; a number loses at most one of them by rounding."""
-
-MOMENT = 1 << 15
-"""The same for the vectors whose products are second moments."""
 
 SAFE = 1 - 1e-9
 """Keeps a floating-point length of exactly one below the integer bound."""
@@ -261,7 +256,7 @@ def add_second_moments(indptr: Ints, cells: Ints, z: Floats, place: Ints, floor:
 def add_names(indptr: Ints, items: Ints, order: Ints, most: int, out: Ints) -> None:
     """Weights 1 / sqrt k on k of the person's items, at most `most`: those first in `order` (-1: not to be named)."""
     for u in range(len(indptr) - 1):
-        mine = items[indptr[u] : indptr[u + 1]]
+        mine = np.unique(items[indptr[u] : indptr[u + 1]])
         mine = mine[order[mine] >= 0]
         if len(mine) == 0:
             continue

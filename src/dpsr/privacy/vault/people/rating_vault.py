@@ -16,10 +16,10 @@ import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.one_rating import MOMENT_WEIGHT, SQUARED_BOUNDS, moment_weight
-from dpsr.certify.people import MOMENTS, NAMES, RatingPart
+from dpsr.certify.people import GRID, MOMENT, MOMENTS, NAMES, RatingPart
 from dpsr.engine import Block
 from dpsr.linalg.compiled import kernel
-from dpsr.privacy.vault.people.contributions import GRID, MOMENT, SAFE, _steps
+from dpsr.privacy.vault.people.contributions import SAFE, _enforce, _steps
 from dpsr.privacy.vault.people.vault import Answer, PeopleVault, lowest
 from dpsr.types.item_side import ItemSide
 
@@ -109,9 +109,9 @@ class RatingVault(PeopleVault):
         return RatingPart(name, variance, numbers, settings, cut)
 
     @staticmethod
-    def _add_names(block: Block, order: Ints, out: Ints) -> None:
+    def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
         """A rating adds the whole weight to its item; nobody's other ratings matter."""
-        out += np.where(order >= 0, np.bincount(block.items, minlength=len(out)), 0) * GRID
+        out += np.where(order >= 0, np.bincount(items, minlength=len(out)), 0) * GRID
 
 
 @kernel
@@ -123,6 +123,7 @@ def _add_rating_scores(
     Both numbers are rounded towards zero, so a person's vector in a cell has length at most GRID. Means, because one
     rating more moves all others of its person a little: in one cell those moves would add up without end.
     """
+    pair = np.zeros(2, np.int64)
     for u in range(len(indptr) - 1):
         first, last = indptr[u], indptr[u + 1]
         m = 0.0
@@ -146,8 +147,9 @@ def _add_rating_scores(
                 many += 1
                 i += 1
             if cell >= 0:
-                out[cell, 0] += _steps(GRID * SAFE * score / many, GRID)
-                out[cell, 1] += _steps(GRID * SAFE * slope / many, GRID)
+                pair[0], pair[1] = _steps(GRID * SAFE * score / many, GRID), _steps(GRID * SAFE * slope / many, GRID)
+                _enforce(pair, 2, GRID)
+                out[cell] += pair
 
 
 @kernel

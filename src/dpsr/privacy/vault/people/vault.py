@@ -30,7 +30,17 @@ from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_delta, check_epsilon
 from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
 from dpsr.certify.normal import SAMPLER_SLACK, gaussian_delta
-from dpsr.certify.people import MOMENTS, MOST_NAMED, NAMES, NormalPart, PersonPart, naming_tail, rough_naming_tail
+from dpsr.certify.people import (
+    GRID,
+    MOMENT,
+    MOMENTS,
+    MOST_NAMED,
+    NAMES,
+    NormalPart,
+    PersonPart,
+    naming_tail,
+    rough_naming_tail,
+)
 from dpsr.engine import Block
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import PrivacyError
@@ -38,11 +48,10 @@ from dpsr.privacy.noise.normal import rounded_normal
 from dpsr.privacy.noise.source import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import contributions as add
-from dpsr.privacy.vault.people.contributions import GRID, MOMENT
 from dpsr.privacy.vault.people.rows import RowReader
 from dpsr.privacy.vault.privatise import SEEDED
 from dpsr.types import Scale
-from dpsr.types.item_side import ACTIVITY_BINS, HASHED_CELLS, ItemSide, activity_of, hashed_cells, hashes
+from dpsr.types.item_side import ACTIVITY_BINS, HASHED_CELLS, ItemSide, activity_of, hashed_cells, hashes, spelt
 from dpsr.types.mask import codes_of
 
 DELTA_FOR_NAMES = 0.1
@@ -188,25 +197,28 @@ class PeopleVault:
         return Answer(moments, found.noise)
 
     def names(self, share: float, cells: Ints) -> tuple[pa.Array, Answer]:
-        """Of the items in `cells`, those whose noisy weight passes the threshold, ascending, and their weights.
+        """Of the items in `cells`, those whose noisy weight passes the threshold, as text, ascending; their weights.
 
-        How many items there are is told by nothing: the receipt counts none.
+        An item to which nobody gave a weight does not exist here: it cannot pass. How many items there are is told by
+        nothing: the receipt counts none. Names are text in one spelling, for whether all ids are numbers is a secret.
         """
         wanted = np.zeros(self.n_cells, dtype=np.bool_)
         wanted[cells] = True
-        order = np.argsort(np.argsort(hashes(self._items)))
-        order[~wanted[self._reader.cell_of]] = -1
-
+        names, place = np.unique(np.array(spelt(self._items), dtype=object), return_inverse=True)
+        order = np.argsort(np.argsort(hashes(pa.array(names, pa.string())), kind="stable"), kind="stable")
+        shown = np.zeros(len(names), dtype=np.bool_)
+        shown[place] = wanted[self._reader.cell_of]
+        order[~shown] = -1
         add_names = self._add_names
 
         def one(block: Block, out: Ints) -> None:
-            add_names(block, order, out)
+            add_names(block.indptr, place[block.items], order, out)
 
         part = self._describe(NAMES, share, 0, GRID**2, {}, names_delta=self._names_delta)
-        noisy = self._noisy(part, one, (len(self._items),), None)
+        noisy = self._noisy(part, one, (len(names),), None, absent=-(1 << 62))
         passed = np.flatnonzero(noisy > (part.cut or 0))
         answer = Answer(noisy[passed].astype(np.float64) / GRID, sqrt(part.variance) / GRID)
-        return self._items.take(pa.array(passed)), answer
+        return pa.array(names[passed], pa.string()), answer
 
     def naming_threshold(self, share: float) -> float:
         """The weight an item needs to be named, in whole ratings of people with one."""
@@ -258,15 +270,25 @@ class PeopleVault:
         return Answer(values if only is not None else values.reshape(shape), sqrt(part.variance) * step)
 
     def _noisy(
-        self, part: NormalPart, contribute: Callable[..., None], shape: tuple[int, ...], only: tuple[Ints, ...] | None
+        self,
+        part: NormalPart,
+        contribute: Callable[..., None],
+        shape: tuple[int, ...],
+        only: tuple[Ints, ...] | None,
+        absent: int | None = None,
     ) -> Ints:
-        """Charge, then add exactly rounded normal noise to every sum (or to those `only`)."""
+        """Charge, then add exactly rounded normal noise to every sum (or to those `only`).
+
+        With `absent`, that is the answer where the sum is zero: there is nothing of which it would be the sum.
+        """
         self._charge(part)
         noisy = self._journal.answered(part) if self._journal else None
         if noisy is None:
             sums = self._raw.run(contribute, [np.zeros(shape, dtype=np.int64)], reads=[LEVEL]).sums[0]
             exact = sums.ravel() if only is None else sums[only]
             noisy = exact + rounded_normal(part.variance, len(exact), self._noise)
+            if absent is not None:
+                noisy[exact == 0] = absent
             if self._journal:
                 self._journal.keep(part, noisy)
         return noisy
@@ -294,8 +316,8 @@ class PeopleVault:
         return PersonPart(name, variance, numbers, squared_bound, threshold)
 
     @staticmethod
-    def _add_names(block: Block, order: Ints, out: Ints) -> None:
-        add.add_names(block.indptr, block.items.astype(np.int64), order, MOST_NAMED, out)
+    def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
+        add.add_names(indptr, items, order, MOST_NAMED, out)
 
     def _charge(self, part: NormalPart) -> None:
         price = part.squared_mu(self.unit)
