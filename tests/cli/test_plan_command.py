@@ -32,8 +32,10 @@ def test_a_plan_names_every_budget_and_spends_nothing(dpsr, csv):
 def test_a_plan_does_not_depend_on_any_value(dpsr, ratings, csv, tmp_path):
     frame = ratings.to_frame()
     frame["rating"] = 6 - frame["rating"]
-    frame.to_csv(tmp_path / "other.csv", index=False)
-    assert dpsr("plan", csv, "--scale", "1:5:1").out == dpsr("plan", tmp_path / "other.csv", "--scale", "1:5:1").out
+    other = tmp_path / "other" / csv.name
+    other.parent.mkdir()
+    frame.to_csv(other, index=False)
+    assert dpsr("plan", csv, "--scale", "1:5:1").out == dpsr("plan", other, "--scale", "1:5:1").out
 
 
 def test_a_stated_spread_turns_shares_into_rating_points(dpsr, csv):

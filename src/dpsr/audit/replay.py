@@ -125,7 +125,11 @@ def _facts(contents: Contents) -> dict[str, Any]:
     table = contents.table
     assert isinstance(table, MemoryTable)
     model = {f"model: {one.name}": getattr(contents.model, one.name) for one in fields(contents.model)}
-    columns = {f"column: {name}": table[name].copy() for name in (contents.ratings, contents.observed) if name}
+    columns = {
+        f"column: {name}": table[name].copy()
+        for name in (contents.ratings, contents.observed, *(contents.noisy or ()))
+        if name
+    }
     receipt = {name: value for name, value in contents.certificate.to_record().items() if name != "id"}
     certificate = {f"certificate: {name}": value for name, value in receipt.items()}
     return {**model, **columns, **certificate, "method": contents.method, "settings": contents.settings}
@@ -136,6 +140,8 @@ def _same(one: Any, other: Any) -> bool:
         return True  # the same object went in
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return one.shape == other.shape and one.tobytes() == other.tobytes()
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
     if hasattr(one, "__dataclass_fields__"):
         return type(one) is type(other) and all(
             _same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one)
