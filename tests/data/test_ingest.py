@@ -83,7 +83,7 @@ def chunked(request, monkeypatch):
         monkeypatch.setattr(chunks, "parsing", small)
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", [name for name in LAYOUTS if "json" not in name])
 def test_every_text_layout_gives_the_readers_table(tmp_path, name):
     (tmp_path / name).write_bytes(LAYOUTS[name])
     check_equal(tmp_path / name, tmp_path / "work")

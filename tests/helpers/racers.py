@@ -13,7 +13,7 @@ from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release.folder.atomic import atomic_folder, sync_tree
 
 Database.parse("postgresql://nobody@localhost/nothing").engine("rw")  # loads the driver, once for all forks
-FILES = ("certificate.json", "ratings.bin", "manifest.json")
+FILES = ("certificate.json", "ratings.parquet", "manifest.json")
 
 
 def race(address, barrier, price, answers):
@@ -44,7 +44,7 @@ def release_until_killed(address, folder, name, price, ready):
 def write_folder(draft, paid):
     draft.mkdir()
     (draft / "certificate.json").write_text(paid.to_json())
-    (draft / "ratings.bin").write_bytes(os.urandom(50_000))
+    (draft / "ratings.parquet").write_bytes(os.urandom(50_000))
     files = {name: hashlib.sha256((draft / name).read_bytes()).hexdigest() for name in FILES[:2]}
     (draft / "manifest.json").write_text(json.dumps(files))
     sync_tree(draft)

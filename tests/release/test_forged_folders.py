@@ -120,7 +120,7 @@ CERTIFICATES = {
         lambda r: r.update(parts=[{**r["parts"][CHANNEL], "at_epsilon": 1.0}] * 2),
         "has a delta",
     ),
-    "another unit": (lambda r: r.update(unit="user"), "unit"),
+    "another unit": (lambda r: r.update(unit="user"), "public lacks"),
     "another promise": (lambda r: r.update(promise="All ratings of one person."), "promise"),
     "a person protected": (lambda r: r["protection"].update(user={"epsilon": 1.0, "delta": 0.0}), "for each unit"),
     "another composition": (lambda r: r.update(composition="the dearest part"), "composition"),

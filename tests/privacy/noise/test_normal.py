@@ -110,7 +110,7 @@ def test_deviates_that_agree_in_64_bits_are_told_apart_by_64_more_which_they_kee
 
 
 def test_words_that_run_out_in_the_middle_of_a_draw_are_read_again():
-    words = random_words(400)
+    words = random_words(4000)
     whole = [np.empty(20, kind) for kind in (np.int8, np.int64, np.uint64, np.uint64, np.bool_)]
     made, used = _draw_many(words, *whole)
     assert made == 20
