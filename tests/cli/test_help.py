@@ -22,7 +22,7 @@ def shell(*words, columns="80"):
 
 @pytest.mark.parametrize("name", [name for name, _ in COMMANDS])
 def test_help_shows_no_types_no_braces_and_breaks_no_word(dpsr, monkeypatch, name):
-    monkeypatch.setattr("shutil.get_terminal_size", lambda default=None: os.terminal_size((80, 24)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_, **__: os.terminal_size((80, 24)))
     shown = dpsr(*name.split()[1:], "-h").out
     assert not re.search(r"<(bool|str|int|float|path|\w+Source)>|\{\w+\}", shown)
     body = shown.split("Example: ")[0]
