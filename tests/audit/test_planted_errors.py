@@ -386,7 +386,7 @@ ERRORS = (
     ),
     Error(
         "raw ratings released",
-        ((DPSR.fit, "Release(contents.model, released,", "Release(contents.model, ratings.values,"),),
+        ((DPSR.fit_ratings, "contents.model, table[RELEASED],", "contents.model, ratings.values,"),),
         called(PIPELINE, "test_the_released_table_is_private_values_and_not_the_ratings", "fitted", "people"),
         None,
         Verified(1.0, "what the model predicts"),
