@@ -145,7 +145,7 @@ def test_what_is_put_into_a_release_while_it_is_replaced_is_kept_aside(tmp_path,
 def test_the_demo_replaces_its_own_release_and_no_other(dpsr, csv, ledger, tmp_path):
     assert dpsr("release", csv, *options(tmp_path / "r"), "--ledger", tmp_path / "l.db").code == 0
     before = (tmp_path / "r" / "manifest.json").read_bytes()
-    outcome = dpsr("demo", "--out", tmp_path / "r")
+    outcome = dpsr("demo", "--out", tmp_path / "r", "--force")
     assert outcome.code == 2
     assert "is not a release of the embedded sample" in " ".join(outcome.err.split())
     assert (tmp_path / "r" / "manifest.json").read_bytes() == before

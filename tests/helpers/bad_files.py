@@ -38,7 +38,7 @@ BAD_FILES = {
     "five numbers": (
         "r.csv",
         b"0,1,2,5,99\n",
-        r"no column looks like the user; its 5 columns have numbers for names\. "
+        r"no column looks like the user, the item or the rating; its 5 columns have numbers for names\. "
         r"If the file has no header, add one",
     ),
     "two columns": (

@@ -32,8 +32,8 @@ def test_a_delta_is_refused_and_not_ignored(ratings):
 def test_nobody_is_not_a_person_whose_id_spells_it(ratings, thing, text):
     """Who is not known gets what a stranger gets; the person of that name has rated, and gets a list of their own."""
     release = DPSR(8.0).fit(ratings).release
-    stranger = release.recommend("a stranger", 10).items
-    assert release.recommend(thing, 10).items == stranger
+    stranger = release.recommend("a stranger", 10, unknown="average").items
+    assert release.recommend(thing, 10, unknown="average").items == stranger
     assert len(release.recommend(text, 10).items) < len(stranger), "what one rated is left out"
     nobody, named, unknown = (release.predict([user], [3])[0] for user in (thing, text, "a stranger"))
     assert nobody == unknown != named

@@ -132,7 +132,7 @@ def release(
         check_engine(engine, memory, work)
         signer = None if sign is None else open_key(sign)
         catalogue = None if items is None else read_catalogue(items)
-        protects = chosen_unit(unit, ask=not yes) if method is Method.default else Unit.value
+        protects = chosen_unit(unit, ask=not yes, shown=shown) if method is Method.default else Unit.value
         check_method(method, unit, delta)
         check_people(protects, delta, users)
         estimator = build(method.value, epsilon, unit=protects.value, delta=delta, items=catalogue)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from dpsr.cli.terminal import out
 
@@ -39,12 +40,12 @@ PeopleOption = Annotated[
 ]
 
 
-def chosen_unit(unit: Unit | None, *, ask: bool) -> Unit:
-    """The unit that was named; a person at a terminal is asked, a script gets `value` and is told so."""
+def chosen_unit(unit: Unit | None, *, ask: bool, shown: Console) -> Unit:
+    """The unit that was named; a person at a terminal is asked, a script gets `value` and is told so where it looks."""
     if unit is not None:
         return unit
     if not (ask and sys.stdin.isatty() and out.is_terminal):
-        out.print("[yellow]No --unit was named: value[/yellow], so who rated what is public. Others: rating, user.")
+        shown.print("[yellow]No --unit was named: value[/yellow], so who rated what is public. Others: rating, user.")
         return Unit.value
     out.print("What is to be protected?")
     for one, words in SENTENCES.items():

@@ -125,7 +125,6 @@ class Release:
             raise ParameterError(f'unknown is "error" or "average", found {unknown!r}.')
         if np.ndim(user) or isinstance(user, pa.Array | pa.ChunkedArray):
             return lists_of_users(self, user, n, unknown)
-        assert isinstance(user, str | int | np.generic)
         if unknown == "error":
             require_user(self.mask, user)
         return self._list(user, n)

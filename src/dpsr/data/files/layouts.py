@@ -127,7 +127,7 @@ def _absent(roles: list[str], names: Sequence[str], source: str) -> str:
         " Clicks, plays and purchases have no rating; what protects them is another unit (see: which unit do I need?)."
     )
     return (
-        f"{source}: no column looks like the {either}; the columns are {quoted_list(names)}. "
+        f"{source}: no column looks like the {either}; {_listed(names)}. "
         f"Name what to use with {python} (or {options}).{hint if roles == ['rating'] else ''}"
     )
 
