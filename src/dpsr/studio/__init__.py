@@ -1,0 +1,1 @@
+"""`dpsr studio`: a local page that leads from a file of ratings to a release."""
