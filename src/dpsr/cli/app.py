@@ -26,6 +26,7 @@ from dpsr.cli import (
     release,
     reproduce,
     serve,
+    studio,
     verify,
 )
 from dpsr.cli.help import Application, Group
@@ -37,7 +38,7 @@ FIRST, RELEASE, USE, CHECK, RESEARCH = "First steps", "Release", "Use a release"
 
 class _Root(Group):
     order = (
-        "demo", "describe", "plan", "explain", "ledger", "keys", "release", "card", "recommend", "predict",
+        "demo", "studio", "describe", "plan", "explain", "ledger", "keys", "release", "card", "recommend", "predict",
         "personalise", "serve", "compare", "verify", "audit", "doctor", "reproduce", "frontier", "benchmark",
     )  # fmt: skip
 
@@ -50,6 +51,12 @@ app = Application(
     "dpsr release -h",
 )
 app.command("demo", short_help="Try it on an embedded sample", epilog=demo.EXAMPLE, rich_help_panel=FIRST)(demo.demo)
+app.command(
+    "studio",
+    short_help="From a file to a release in the browser, on this machine",
+    epilog=studio.EXAMPLE,
+    rich_help_panel=FIRST,
+)(studio.studio)
 app.command(
     "describe",
     short_help="What a rating file holds, without looking at a rating",
