@@ -1,4 +1,4 @@
-"""The whole journey in a real browser: file, columns, scale, unit, epsilon, release, card, try-out; and its accidents."""
+"""The whole journey in a real browser: file, columns, scale, unit, epsilon, release, card, try-out; and accidents."""
 
 import json
 import re
@@ -157,7 +157,7 @@ def another_origin(html):
     """A page of somebody else's on this machine: the same site, so the cookie goes along, and another origin."""
 
     class Page(BaseHTTPRequestHandler):
-        def do_GET(self):  # noqa: N802
+        def do_GET(self):
             self.send_response(200)
             self.send_header("content-type", "text/html")
             self.end_headers()
