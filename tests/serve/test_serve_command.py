@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -18,8 +19,7 @@ def serving(folders, tmp_path_factory):
     command = [sys.executable, "-m", "dpsr", "serve", str(folder), "--port", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     line = process.stderr.readline()
-    process.port, process.folder, process.first = int(line.split("127.0.0.1:")[1].split()[0]), folder, line
-    yield process
+    yield SimpleNamespace(process=process, port=int(line.split("127.0.0.1:")[1].split()[0]), folder=folder, first=line)
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 0
@@ -36,8 +36,8 @@ def test_sighup_takes_over_what_lies_in_the_folder_now(serving, folders):
     shutil.rmtree(serving.folder)
     shutil.copytree(folders["people"], serving.folder)
     assert json.loads(ask(serving.port, "GET", "/v1/health")[1])["folder"] == "replaced"
-    serving.send_signal(signal.SIGHUP)
-    while "Reloaded" not in (line := serving.stderr.readline()):
+    serving.process.send_signal(signal.SIGHUP)
+    while "Reloaded" not in (line := serving.process.stderr.readline()):
         assert line
     assert json.loads(ask(serving.port, "GET", "/v1/release")[1])["unit"] == "user"
 
