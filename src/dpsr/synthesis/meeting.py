@@ -75,6 +75,12 @@ def _times(sizes: Floats, p: Floats, many: Floats) -> Floats:
     return t
 
 
+def chances_met(count: int, propensity: Floats) -> Floats:
+    """How likely somebody with `count` items has met each cell."""
+    n = float(min(count, 0.99 * (propensity > 0).sum()))
+    return np.asarray(1 - np.exp(-_times(np.array([n]), propensity, np.ones(len(propensity)))[0] * propensity))
+
+
 def items_met(counts: Ints, propensity: Floats, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Cells met by people with so many items each, none twice: pointers, and cells ascending for each person.
 
@@ -98,7 +104,11 @@ def items_met(counts: Ints, propensity: Floats, rng: np.random.Generator) -> tup
             break
     owners = np.unique(keys // n)
     if len(owners) * n <= _MOST_WORK:
-        done += [_rest(keys[keys // n == u] % n, int(missing[u]), propensity, rng) + u * n for u in owners]
+        ends = np.searchsorted(keys, [owners * n, (owners + 1) * n]).T
+        done += [
+            _rest(keys[first:last] % n, int(missing[u]), propensity, rng) + u * n
+            for u, (first, last) in zip(owners, ends, strict=True)
+        ]
     met = np.sort(np.concatenate([*done, keys]))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(met // n, minlength=m))])
     return indptr.astype(np.int64), met % n
