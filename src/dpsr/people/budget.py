@@ -12,6 +12,7 @@ import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.one_rating import scores
+from dpsr.certify.people import GRID
 from dpsr.people.cells import Cells
 from dpsr.people.levels import PeopleLevels, Weights
 from dpsr.types.item_side import SIZES
@@ -42,12 +43,16 @@ _FLOORS = (0, 2, 4, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class Round:
-    """How a round of scores weighs: see `PeopleVault.scores`; and the error it is expected to leave, per rating."""
+    """How a round of scores weighs: see `PeopleVault.scores`; and the error it is expected to leave, per rating.
+
+    `taste` is the part of the error that is due to factors.
+    """
 
     alpha: float
     gamma: float
     floor: float
     error: float
+    taste: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +95,13 @@ def best_round(
                 information = information / (1 + information * w.kappa / np.maximum(reach, 1e-6))
                 error = left_over(cells.lam, np.sqrt(information), cells.uncertainty, 1.0)
                 error += popularity_slope * left_over(cells.lam, reach, cells.popularity_uncertainty, noise / alpha)
+                of_taste = 0.0
                 for p in range(d):
                     told = noise / (gamma * np.sqrt(taste.variances[p]) * taste.known[p])
-                    error += taste.variances[p] * known[p] * left_over(cells.lam, reach, taste.uncertainty[:, p], told)
-                if best is None or error < best.error:
-                    best = Round(alpha, gamma, floor * size, error)
+                    left = left_over(cells.lam, reach, taste.uncertainty[:, p], told)
+                    of_taste += taste.variances[p] * known[p] * left
+                if best is None or error + of_taste < best.error:
+                    best = Round(alpha, gamma, floor * size, error + of_taste, of_taste)
     assert best is not None
     return best
 
@@ -121,9 +128,9 @@ def best_shrink(
     best, least = 0.0, np.inf
     for shrink in (0.0, own):
         w = rating_weights(levels, shrink, width)
-        bound = scores({"bound": 1 << 20, "clip": clip, "shrink": shrink, "width": width})
+        bound = scores({"bound": GRID, "clip": clip, "shrink": shrink, "width": width})
         reach = cells.reach * w.mean / unit.mean
-        information = (reach / noise) ** 2 * 2.0**40 / bound
+        information = (reach / noise) ** 2 * GRID**2 / bound
         information = information / (1 + information * w.kappa / np.maximum(reach, 1e-6))
         error = left_over(cells.lam, np.sqrt(information), cells.uncertainty, 1.0)
         if error < least:

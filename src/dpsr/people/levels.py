@@ -8,11 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Floats
-from dpsr.types.item_side import ACTIVITY_BINS
+from dpsr.types.item_side import ACTIVITY_BINS, CENTRE
 from dpsr.types.item_side import SIZES as SIZES
-
-CENTRE = 0.25
-"""Own levels are measured from a quarter of the half-width above the middle of the scale."""
 
 # Beliefs before anything is asked, in half-widths of the scale or as ratios; wide on purpose.
 LEVEL_DEVIATION, LEVEL_STEP = 0.2, 0.06

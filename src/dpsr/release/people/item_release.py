@@ -11,18 +11,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.arrays import Floats
+from dpsr.arrays import Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.errors import ParameterError
+from dpsr.linalg.rows import PeopleRows
 from dpsr.release.lists.ranking import Recommendations, best_items
-from dpsr.release.people.model import OwnRows as Rows
 from dpsr.release.people.model import model_of, own_rows
 from dpsr.release.people.personalised import PersonalisedPeople
 from dpsr.release.people.synthetic import item_names, synthetic_rows
 from dpsr.synthesis.people import MadeUpPeople, Synthesis, make_up, usual_people
 from dpsr.types import Catalogue, Scale
 from dpsr.types.item_side import Crowd, ItemIndex, ItemSide
-from dpsr.types.mask import Ids
+from dpsr.types.mask import Ids, codes_of
 from dpsr.types.personal import OpensOwnRows
 
 NO_PEOPLE = (
@@ -85,7 +85,7 @@ class ItemRelease:
 
     def synthetic_items(self, items: Ids) -> pa.Array:
         """How made-up people call these items: by name where they may be named, else by their cell."""
-        cells = self.index.cells_of(_ids(items))
+        cells = self.index.cells_of(items)
         if (cells < 0).any():
             raise ParameterError("an item outside the declared list is in no release, nor in a table made from one.")
         return item_names(self.index, cells)
@@ -108,7 +108,7 @@ class ItemRelease:
     def predict(self, users: Ids, items: Ids) -> Floats:
         """What a stranger is expected to give these items: the release knows nobody, so `users` only set the shape."""
         _, j = np.broadcast_arrays(np.atleast_1d(np.asarray(users)), np.atleast_1d(np.asarray(items)))
-        cells = self.index.cells_of(_ids(j.ravel()))
+        cells = self.index.cells_of(j.ravel())
         return self.side.predict(self.side.stranger, np.zeros(len(cells), dtype=np.int64), cells).reshape(j.shape)
 
     def recommend(self, user: Any, n: int = 10, **_: Any) -> Recommendations:
@@ -130,8 +130,8 @@ class ItemRelease:
     def predict_own(self, items: Ids, values: npt.ArrayLike, wanted: Ids) -> Floats:
         """One person's ratings of the items `wanted`, from their own ratings of `items`."""
         rows = self._rows(items, values)
-        own = self.side.own_side(rows.indptr, rows.cells, rows.y)
-        cells = self.index.cells_of(_ids(wanted))
+        own = self.side.own_side(rows)
+        cells = self.index.cells_of(wanted)
         return self.side.predict(own, np.zeros(len(cells), dtype=np.int64), cells)
 
     def personalise(self, ratings: OpensOwnRows, *, block: int | None = None) -> PersonalisedPeople:
@@ -148,9 +148,9 @@ class ItemRelease:
         contents = self if people is None else self.with_people(people)
         return write_release(contents, Path(path), overwrite=overwrite)
 
-    def _rows(self, items: Ids, values: npt.ArrayLike) -> Rows:
+    def _rows(self, items: Ids, values: npt.ArrayLike) -> PeopleRows:
         ratings = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        cells = self.index.cells_of(_ids(items))
+        cells = self.index.cells_of(items)
         if len(cells) != len(ratings):
             raise ParameterError(f"there is one rating per item, found {len(cells)} items, {len(ratings)} ratings.")
         _, on_scale = self.scale.locate(ratings)
@@ -158,10 +158,8 @@ class ItemRelease:
             raise ParameterError(f"every rating lies on this release's scale, {self.scale}; not all of these do.")
         return own_rows(np.array([0, len(cells)]), cells, self.scale, ratings)
 
-    def _named(self, items: Ids) -> npt.NDArray[np.int64]:
-        from dpsr.types.mask import codes_of
-
-        return codes_of(_ids(items), self.index.named)
+    def _named(self, items: Ids) -> Ints:
+        return codes_of(items, self.index.named)
 
     def __repr__(self) -> str:
         named = f"{len(self.index.named):,} items by name" if self.index.declared is None else "a declared catalogue"
@@ -170,11 +168,3 @@ class ItemRelease:
 
 def _words(unit: str) -> str:
     return {"user": "whole person", "rating": "existence of a rating"}[unit]
-
-
-def _ids(ids: Ids) -> pa.Array:
-    """Ids as an Arrow array; nothing at all is an array of text."""
-    if isinstance(ids, pa.Array):
-        return ids
-    listed = list(ids) if not isinstance(ids, np.ndarray) else ids.tolist()
-    return pa.array(listed) if listed else pa.array([], type=pa.string())
