@@ -25,6 +25,7 @@ from dpsr.cli import (
     recommend,
     release,
     reproduce,
+    synthesise,
     verify,
 )
 from dpsr.cli.help import Application, Group
@@ -37,7 +38,7 @@ FIRST, RELEASE, USE, CHECK, RESEARCH = "First steps", "Release", "Use a release"
 class _Root(Group):
     order = (
         "demo", "describe", "plan", "explain", "ledger", "keys", "release", "card", "recommend", "predict",
-        "personalise", "compare", "verify", "audit", "doctor", "reproduce", "frontier", "benchmark",
+        "personalise", "synthesise", "compare", "verify", "audit", "doctor", "reproduce", "frontier", "benchmark",
     )  # fmt: skip
 
 
@@ -87,6 +88,12 @@ app.command(
     epilog=personalise.EXAMPLE,
     rich_help_panel=USE,
 )(personalise.personalise)
+app.command(
+    "synthesise",
+    short_help="Made-up people from a release that protects real ones",
+    epilog=synthesise.EXAMPLE,
+    rich_help_panel=USE,
+)(synthesise.synthesise)
 app.command("compare", short_help="Releases side by side", epilog=compare.EXAMPLE, rich_help_panel=USE)(compare.compare)
 app.command(
     "verify", short_help="Recompute the promise, check every byte", epilog=verify.EXAMPLE, rich_help_panel=CHECK

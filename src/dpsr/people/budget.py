@@ -14,7 +14,8 @@ from dpsr.arrays import Floats, Ints
 from dpsr.certify.one_rating import scores
 from dpsr.certify.people import GRID
 from dpsr.people.cells import Cells
-from dpsr.people.levels import SIZES, PeopleLevels, Weights
+from dpsr.people.levels import PeopleLevels, Weights
+from dpsr.types.item_side import SIZES
 
 LEVELS, ACTIVITY, COEFFICIENTS, FIRST, MOMENTS, NAMES = 0.02, 0.03, 0.02, 0.2, 0.2, 0.04
 """Shares of mu^2: a few hundredths for what is one number over all people; a fifth to find out which cells are popular,
@@ -114,7 +115,7 @@ def rating_weights(levels: PeopleLevels, shrink: float, width: float) -> Weights
     p /= p.sum()
     mean = float((p * width**2 / (z * z + width**2) ** 1.5).sum())
     square = float((p * z * z / (z * z + width**2)).sum())
-    return Weights(mean, square / mean, levels.people * mean)
+    return Weights(mean, square / mean, levels.people * mean, np.full(len(SIZES), mean))
 
 
 def best_shrink(

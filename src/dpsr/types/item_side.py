@@ -33,6 +33,10 @@ ACTIVITY_BINS = 14
 """Octaves of the number of ratings of a person: 1, 2 to 3, 4 to 7, ..., 8192 and more."""
 
 
+SIZES: Floats = np.concatenate([[1.0], 1.45 * 2.0 ** np.arange(1, ACTIVITY_BINS)])
+"""Typical number of ratings in an octave of activity: the mean of a density ~ 1/n."""
+
+
 def hashed_cells(ids: pa.Array) -> Ints:
     """The cell of every item: the first 16 bits of the BLAKE2 hash of its id, written as text."""
     return (hashes(ids) & np.uint64(HASHED_CELLS - 1)).astype(np.int64)
@@ -76,6 +80,22 @@ class OwnSide:
 
 
 @dataclass(frozen=True, eq=False)
+class Crowd:
+    """How many people there are and what they meet, as noisy answers say.
+
+    people                          how many
+    activity (ACTIVITY_BINS)        people by octave of their number of ratings
+    counts (cells)                  weighted counts: a rating of somebody in octave k counts weights[k]
+    weights (ACTIVITY_BINS)
+    """
+
+    people: float
+    activity: Floats
+    counts: Floats
+    weights: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class ItemSide:
     """Everything needed to predict for anybody from their own ratings. Ratings are in half-widths around the midpoint.
 
@@ -85,6 +105,7 @@ class ItemSide:
     spread                          deviation of a rating around its person's own level, in half-widths
     own_levels (ACTIVITY_BINS)      mean own level of people with so many ratings, in half-widths
     mean, covariance (k)            where people's coefficients on (1, features) lie
+    crowd                           how many people, how active, and what they meet; None before it was asked
     """
 
     scale: Scale
@@ -96,6 +117,7 @@ class ItemSide:
     own_levels: Floats
     mean: Floats
     covariance: Floats
+    crowd: Crowd | None = None
 
     @property
     def n_cells(self) -> int:

@@ -295,12 +295,16 @@ class PeopleVault:
         if noisy is None:
             sums = self._raw.run(contribute, [np.zeros(shape, dtype=np.int64)], reads=[LEVEL]).sums[0]
             exact = sums.ravel() if only is None else sums[only]
-            noisy = exact + rounded_normal(part.variance, len(exact), self._noise)
+            noisy = exact + self._draw(part.variance, len(exact))
             if absent is not None:
                 noisy[exact == 0] = absent
             if self._journal:
                 self._journal.keep(part, noisy)
         return noisy
+
+    def _draw(self, variance: int, n: int) -> Ints:
+        """Noise for n sums."""
+        return rounded_normal(variance, n, self._noise)
 
     def _describe(
         self,
