@@ -20,6 +20,7 @@ FLOORS = (
     {"certify"},
     {"linalg"},
     {"types"},
+    {"synthesis"},
     {"engine"},
     {"data", "privacy"},
     {"paper", "value", "people", "release"},

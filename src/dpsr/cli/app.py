@@ -27,6 +27,7 @@ from dpsr.cli import (
     reproduce,
     serve,
     studio,
+    synthesise,
     verify,
 )
 from dpsr.cli.help import Application, Group
@@ -39,7 +40,8 @@ FIRST, RELEASE, USE, CHECK, RESEARCH = "First steps", "Release", "Use a release"
 class _Root(Group):
     order = (
         "demo", "studio", "describe", "plan", "explain", "ledger", "keys", "release", "card", "recommend", "predict",
-        "personalise", "serve", "compare", "verify", "audit", "doctor", "reproduce", "frontier", "benchmark",
+        "personalise", "synthesise", "serve", "compare", "verify", "audit", "doctor", "reproduce", "frontier",
+        "benchmark",
     )  # fmt: skip
 
 
@@ -95,6 +97,12 @@ app.command(
     epilog=personalise.EXAMPLE,
     rich_help_panel=USE,
 )(personalise.personalise)
+app.command(
+    "synthesise",
+    short_help="Made-up people from a release that protects real ones",
+    epilog=synthesise.EXAMPLE,
+    rich_help_panel=USE,
+)(synthesise.synthesise)
 app.command(
     "serve", short_help="A release behind an address that answers (JSON)", epilog=serve.EXAMPLE, rich_help_panel=USE
 )(serve.serve)

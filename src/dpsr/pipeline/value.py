@@ -174,7 +174,7 @@ class DPSR(PrivateRecommender):
                 vault = RatingVault(ratings, self.epsilon, self.delta, **asked)
                 side, index = learn_ratings(vault)
         settings = {"epsilon": self.epsilon, "unit": self.unit, "delta": self.delta}
-        return ItemRelease(side, index, vault.certificate(), "people", settings)
+        return ItemRelease(side, index, vault.certificate(), "people", settings).with_people()
 
     def _learn(self, vault: Vault, recipe: Recipe) -> Model:
         announce("Reading the public mask")
