@@ -39,7 +39,7 @@ def columns_of_file(path: str | PathLike[str], **named: str | None) -> RatingCol
         return columns_of_json_lines(Path(path), **named)
     file, layout, roles = recognised(path, **named)
     if layout is None:
-        return _columns_of_parquet(file, _parquet_schema(file), roles)
+        return _columns_of_parquet(file, parquet_schema(file), roles)
     return columns_of_text(file, layout, roles)
 
 
@@ -49,7 +49,7 @@ def columns_taken(path: str | PathLike[str], **named: str | None) -> dict[str, s
         named.pop("delimiter", None)
         return taken_from_json_lines(Path(path), **named)
     file, layout, roles = recognised(path, **named)
-    names = list(layout.names) if layout else _parquet_schema(file).names
+    names = list(layout.names) if layout else parquet_schema(file).names
     shown = [f"column {place + 1}" for place in range(len(names))] if layout and not layout.header else names
     return dict(zip(("user", "item", "rating", "time"), (shown[place] for place in roles.used), strict=False))
 
@@ -70,8 +70,8 @@ def recognised(
     if is_json_lines(file):
         raise DataError(f"{file_name(file)}: JSON lines are read into memory only. Save it as CSV or Parquet first.")
     if not is_parquet(file, head):
-        layout = recognise(first_lines(file, head), _suffix(file), source=file_name(file), delimiter=delimiter)
-    names = list(layout.names) if layout else _parquet_schema(file).names
+        layout = recognise(first_lines(file, head), suffix_of(file), source=file_name(file), delimiter=delimiter)
+    names = list(layout.names) if layout else parquet_schema(file).names
     roles = find_columns(names, source=file_name(file), user=user, item=item, rating=rating, timestamp=timestamp)
     return file, layout, roles
 
@@ -99,7 +99,8 @@ def existing(path: Path) -> Path:
     return path
 
 
-def _suffix(path: Path) -> str:
+def suffix_of(path: Path) -> str:
+    """The extension, compression aside."""
     name = path.name.lower()
     plain = name.removesuffix(path.suffix.lower()) if path.suffix.lower() in _COMPRESSED_SUFFIXES else name
     return Path(plain).suffix
@@ -127,7 +128,8 @@ def first_lines(path: Path, head: bytes) -> str:
     return head.decode("utf-8-sig", errors="replace")
 
 
-def _parquet_schema(path: Path) -> pa.Schema:
+def parquet_schema(path: Path) -> pa.Schema:
+    """The columns of a Parquet file and their types."""
     name = file_name(path)
     try:
         with pq.ParquetFile(path) as file:
