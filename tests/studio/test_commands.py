@@ -9,7 +9,7 @@ import typer
 from dpsr.cli.app import app
 from dpsr.cli.reference import _commands
 from dpsr.studio import commands
-from dpsr.studio.asking import complaint, outcome_of
+from dpsr.studio.asking import Outcome, complaint, outcome_of
 from dpsr.studio.choices import Choices
 from dpsr.studio.folders import _size
 from dpsr.studio.frontier import forecast
@@ -27,6 +27,7 @@ ALL = Choices(
         commands.describe(ALL),
         commands.describe(replace(ALL, source="sqlite:///x.db", table="t")),
         commands.plan(ALL),
+        commands.plan_people(ALL, {"n_users": 9, "n_items": 8, "n_ratings": 7}),
         commands.show_ledger("l.db"),
         commands.begin_ledger("l.db", "films", "3", "user", "1e-6"),
         commands.release(ALL),
@@ -69,13 +70,33 @@ def test_sizes_are_in_words():
     assert [_size(n) for n in (7, 12_345, 3_400_000)] == ["7 bytes", "12 KB", "3 MB"]
 
 
-@pytest.mark.parametrize("unit", ["rating", "user"])
-def test_a_unit_without_a_forecast_still_has_its_odds(unit):
-    class Nothing:
-        def of(self, arguments, source):
-            raise AssertionError("no command is asked")
+SHAPE = {"n_users": 1_000, "n_items": 500, "n_ratings": 60_000}
+ROWS = [
+    {"epsilon": 0.5, "rmse": 0.9, "people_for_factors": 8_123.4},
+    {"epsilon": 1.0, "rmse": 0.8, "people_for_factors": None},
+]
+PLAN = {"forecasts": ROWS, "own_means": 1.0, "spread_assumed": True}
 
-    found = forecast(replace(ALL, unit=unit), Nothing())
-    assert found.words
-    one = next(step for step in found.steps if step.epsilon == "1")
-    assert (one.factor, one.guess) == ("2.72", "73.11 %")
+
+class Recorded:
+    """Answers of commands, written down."""
+
+    def __init__(self):
+        self.asked = []
+
+    def of(self, arguments, source):
+        self.asked.append(list(arguments))
+        return Outcome(SHAPE if arguments[0] == "describe" else PLAN, "")
+
+
+@pytest.mark.parametrize("unit", ["rating", "user"])
+def test_where_people_are_protected_the_forecast_is_made_from_totals_and_no_rating_is_read(unit):
+    answers = Recorded()
+    found = forecast(replace(ALL, unit=unit), answers)
+    asked = answers.asked[-1]
+    assert asked[:7] == ["plan", "--users", "1000", "--items", "500", "--ratings", "60000"]
+    assert ALL.source not in asked
+    assert [step.people for step in found.steps] == ["8,100", "more than there are on earth"]
+    assert (found.steps[1].factor, found.steps[1].guess) == ("2.72", "73.11 %")
+    assert bool(found.note) == (unit == "rating"), "a bound is called a bound"
+    assert found.steps[0].y < found.steps[1].y, "less error is drawn lower"

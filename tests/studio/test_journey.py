@@ -138,8 +138,15 @@ def test_people_can_be_protected_as_a_whole_and_nobody_is_in_the_release(page, s
         f"{studio.address}/choose?source=ratings.csv&user=user&item=item&rating=rating&scale=1:5:1&items=items.csv"
     )
     page.get_by_text("A whole person").click()
-    page.wait_for_selector("#delta")
-    looks_right(page)
+    page.wait_for_selector("#people")
+    slider = page.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("End")
+    fewest = int(page.locator("#people").inner_text().replace(",", ""))
+    for _ in range(6):
+        page.keyboard.press("ArrowLeft")
+    assert int(page.locator("#people").inner_text().replace(",", "")) > fewest > 60
+    looks_right(page, both=True)
     page.get_by_label("Folder for the release").fill("people")
     page.get_by_role("button", name="Review the release").click()
     assert "--unit user --delta 1e-6" in page.locator("code").inner_text()

@@ -89,8 +89,6 @@ def choose_price(visit: Visit) -> Response:
         height=HEIGHT,
         units=UNITS,
         ledger=_ledger(chosen),
-        command=commands.shown(commands.plan(chosen)) if chosen.unit == "value" else "",
-        releasing=commands.shown(commands.release(chosen)),
     )
 
 
