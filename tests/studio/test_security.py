@@ -111,6 +111,11 @@ def test_looking_at_every_page_writes_nothing_and_spends_nothing(inside, folder,
     assert Ledger.open(str(folder / ledger)).budget("films").charges == 0
 
 
+def test_a_budget_of_another_unit_is_called_that_before_anything_is_clicked(inside, ledger):
+    page = inside.ask("GET", f"/review?{CHOSEN}&unit=user&ledger={ledger}&dataset=films")[1]
+    assert "is a budget for the unit value: it will be refused" in page
+
+
 def test_no_rating_is_on_any_page_not_even_where_it_is_refused(inside, folder):
     rows = [f"u{k},i{j},{(k * j) % 5 + 1}" for k in range(12) for j in range(10)]
     (folder / "odd.csv").write_text("user,item,rating\n" + "\n".join(rows) + "\nu1,i99,4.0625\nu2,i98,71717\n")
