@@ -47,3 +47,8 @@ class InteractionTable:
 
     def __repr__(self) -> str:  # never shows a value
         return "InteractionTable(who did what is the secret)"
+
+
+def raw_table(rows: RawRatings | RawInteractions) -> RawTable | InteractionTable:
+    """Rows that are in memory."""
+    return InteractionTable.of(rows) if isinstance(rows, RawInteractions) else RawTable.of(rows)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
+from dpsr.errors import ParameterError
 from dpsr.likes import plan
 from dpsr.likes.activity import Activity
 from dpsr.likes.evidence import Evidence, weigh
@@ -34,6 +35,19 @@ _MOST_NAMED = 1 << 14
 """Cells whose items may be named, at most."""
 
 
+NO_VALUES = (
+    "who did what is the secret of interactions, and unit='value' protects values alone: it would publish every row. "
+    "Use unit='user' to protect whole people, or unit='rating' to protect single interactions, each with a delta "
+    "(--unit user --delta 1e-6)."
+)
+
+
+def check_unit_of_likes(unit: str) -> None:
+    """Refuse the unit at which who did what is public."""
+    if unit == "value":
+        raise ParameterError(NO_VALUES)
+
+
 def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     """All questions in order; the whole budget is spent."""
     announce("Asking how many people there are, and how much they did")
@@ -49,7 +63,7 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     if side is None:
         announce("Asking again what is popular")
         popularity = _ask_counts(vault, popularity, vault.left - _for_names(vault))
-        side = LikesSide.of_popularity(popularity.shown)
+        side = LikesSide.of_popularity(shown(popularity))
     announce("Asking which items may be named")
     return side, ask_names(vault, popularity)
 
@@ -78,15 +92,19 @@ def _ask_taste(vault: LikesVault, popularity: Popularity, frequent: Ints) -> Lik
     """Second moments of the frequent cells: some of the budget first, and all of it if taste shows."""
     answer = vault.numbers(plan.NUMBERS, frequent)
     activity = Activity.of(answer.values, answer.noise)
-    shown = popularity.shown
-    centre = shown[frequent] / shown[frequent].sum()
+    centre = popularity.shown[frequent] / popularity.shown[frequent].sum()
     left = vault.left - _for_names(vault)
     first = _ask_moments(vault, plan.FIRST_MOMENTS * left, frequent, centre, activity)
     if weigh(first).strength is None:
         return None
     second = _ask_moments(vault, _SHY * (vault.left - _for_names(vault)), frequent, centre, activity)
     moments = pooled(first, second)
-    return read_taste(shown, frequent, moments, weigh(moments))
+    return read_taste(shown(popularity), frequent, moments, weigh(moments))
+
+
+def shown(popularity: Popularity) -> Floats:
+    """Popularity next to that of the most popular cell."""
+    return np.asarray(popularity.shown / popularity.shown.max())
 
 
 def read_taste(popularity: Floats, frequent: Ints, moments: Moments, evidence: Evidence) -> LikesSide:
