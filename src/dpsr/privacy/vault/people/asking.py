@@ -110,6 +110,10 @@ class AskedTable(ABC):
         noisy = self._noisy(part, one, (len(names),), None, absent=-(1 << 62))
         return pa.array(names[np.flatnonzero(noisy > (part.cut or 0))], pa.string())
 
+    def naming_threshold(self, share: float) -> float:
+        """The weight an item needs to be named, in whole interactions of people with one."""
+        return (self._describe(NAMES, share, 0, GRID**2).cut or 0) / GRID
+
     @property
     @abstractmethod
     def public(self) -> dict[str, Any]:
