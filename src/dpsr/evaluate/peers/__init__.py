@@ -7,4 +7,5 @@ method protects, and what it treats as public, is its `Protection`; `docs/peers.
     averages, least_squares   steps that several methods take
     noisy_ratings             Laplace or Gaussian noise on every rating, then an ordinary recommender
     dp_sgd, objective, berlioz, mcsherry_mironov, shin, dp_als      one method, or two close ones, each
+    reference                 what the nominal epsilon of published code comes to
 """
