@@ -111,10 +111,8 @@ def test_a_whole_user_moves_no_release_beyond_its_sensitivity(monkeypatch, name,
         assert 0 < used.max() <= ROUNDING
 
 
-def test_a_user_at_the_limit_uses_most_of_the_sensitivity_of_dp_als(monkeypatch):
-    """As many ratings as count, half of them at either end, so that no bias of the user's own explains them."""
-    monkeypatch.setattr(dp_als, "PER_USER", 6)
-    monkeypatch.setattr(dp_als, "FREQUENT", 1.0)
+def test_a_user_torn_between_both_ends_uses_most_of_the_sensitivity_of_dp_als(monkeypatch):
+    """Half of the ratings at either end, so that no bias of the user's own explains them."""
     ratings = table(0)
     last = np.flatnonzero(ratings.mask.users == 39)
     used = shares(monkeypatch, "dp-als", 2.0, ratings, without(ratings, last))
@@ -152,8 +150,7 @@ def test_a_planted_error_in_a_sensitivity_is_measured(monkeypatch, name):
         ratings = with_value(ratings, -1, 0)
         neighbour = without(ratings, [len(ratings) - 1])
     else:
-        monkeypatch.setattr(dp_als, "at_most", lambda k, mask, order, allowed: allowed)
-        monkeypatch.setattr(dp_als, "PER_USER", 10)
+        monkeypatch.setattr(dp_als, "adaptive_weights", lambda mask, *_: np.full(len(ratings), 1.0)[: mask.n_ratings])
         neighbour = without(ratings, last)
     assert shares(monkeypatch, name, 2.0, ratings, neighbour).max() > ROUNDING
 
