@@ -12,7 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.evaluate.contract import JOINT, OUR_UNIT, UNITS
-from dpsr.evaluate.measure import ATTACK, FORECAST, LEARNERS, METHOD
+from dpsr.evaluate.likes.protocol import METRICS as LIST_METRICS
+from dpsr.evaluate.likes.registry import OUR_LISTS
+from dpsr.evaluate.measure import ATTACK, FORECAST, LEARNERS, LIKES, METHOD
 from dpsr.evaluate.protocol import HeldOutRatings
 from dpsr.evaluate.registry import OURS
 from dpsr.evaluate.runner.jobs import Job, Row
@@ -29,6 +31,14 @@ SCHEMAS: dict[str, pa.Schema] = {
         [
             ("set", _TEXT), ("method", _TEXT), ("unit", _TEXT), *_numbers("epsilon", "exact_epsilon", "delta"),
             ("seed", _COUNT), *_numbers(*HeldOutRatings.metrics, "fit_seconds", "cpu_seconds", "peak_mb"),
+            ("public", _TEXT), ("note", _TEXT), ("error", _TEXT),
+        ]
+    ),
+    LIKES: pa.schema(
+        [
+            ("set", _TEXT), ("protocol", _TEXT), ("method", _TEXT), ("unit", _TEXT),
+            *_numbers("epsilon", "exact_epsilon", "delta"), ("seed", _COUNT),
+            *_numbers(*LIST_METRICS, "fit_seconds", "cpu_seconds", "peak_mb"),
             ("public", _TEXT), ("note", _TEXT), ("error", _TEXT),
         ]
     ),
@@ -127,7 +137,7 @@ def units_of(table: pa.Table) -> dict[str, str]:
         for row in rows
         if row["unit"]
     }
-    return dict(sorted(pairs.items(), key=lambda pair: (pair[0] != OURS, unit_order(pair[1]))))
+    return dict(sorted(pairs.items(), key=lambda pair: (pair[0] not in (OURS, OUR_LISTS), unit_order(pair[1]))))
 
 
 def unit_order(unit: str) -> tuple[int, str]:

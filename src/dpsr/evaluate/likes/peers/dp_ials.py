@@ -39,7 +39,7 @@ from dpsr.evaluate.peers.floating import Measured, Price, gaussian_noise
 from dpsr.evaluate.peers.least_squares import ALPHA, clip_rows
 from dpsr.types import Mask
 
-RANK, UNSEEN, CONFIDENCE, OWN_RIDGE = 4, 0.05, 1.0, 0.5
+RANK, UNSEEN, CONFIDENCE, OWN_RIDGE = 4, 0.05, 1.0, 5.0
 COUNT_SHARE, LEAST_ITEMS, MOST_SWEEPS = 0.2, 300, 3
 SIGNAL, START = 0.05, 0.3
 SWEEP_SENSITIVITY = float(np.sqrt(3.0))
@@ -57,11 +57,12 @@ class DPiALS(PrivateLists):
         chosen = np.flatnonzero(frequent)
         inside = mask.select(frequent[mask.items])
         among = Mask(mask.user_ids, mask.item_ids.take(chosen), inside.indptr, _renumbered(inside, chosen))
-        v, prices = self._item_side(among, weights[frequent[mask.items]], np.maximum(counts[chosen], first.scale), rng)
+        usual = np.maximum(counts[chosen], first.scale)
+        v, prices = self._item_side(among, weights[frequent[mask.items]], usual, rng)
         protection = Protection(
             "user", epsilon_of([first, *prices], self.delta), self.delta, ITEMS, f"{JOINT}; {FLOATING}"
         )
-        return OfSomeItems(WithConstant(v), chosen, counts), protection
+        return OfSomeItems(WithConstant(v, own_ridge(self.epsilon)), chosen, counts), protection
 
     def _noisy(self, statistic: Floats, sensitivity: float, share: float, rng: np.random.Generator) -> Measured:
         z = gaussian_multiplier(self.epsilon, self.delta, share=share)
@@ -75,7 +76,7 @@ class DPiALS(PrivateLists):
         v = np.column_stack([usual / usual.max(), self._chance().normal(0, START, (mask.n_items, RANK))])
         baskets, ones = baskets_of(mask), np.ones(mask.n_ratings)
         for _ in range(sweeps):
-            x = WithConstant(v).shared_vectors(baskets)
+            x = WithConstant(v, own_ridge(self.epsilon)).shared_vectors(baskets)
             rows = item_statistics(mask, weights, ones, x)
             together = np.concatenate([rows.ravel(), (x.T @ x)[np.triu_indices(d)]])
             noisy, price = self._noisy(together, SWEEP_SENSITIVITY, (1 - COUNT_SHARE) / sweeps, rng)
@@ -91,10 +92,11 @@ class WithConstant:
     """Items (c_j, q_j) and people (alpha, p_u)."""
 
     items: Floats
+    ridge: float
 
     def own_vectors(self, baskets: Baskets) -> Floats:
-        """p_u: what the popular part leaves over is explained by the factors."""
-        return Factors(self.items[:, 1:], CONFIDENCE, UNSEEN, OWN_RIDGE).own_vectors(baskets)
+        """p_u, from the person's own items alone."""
+        return Factors(self.items[:, 1:], CONFIDENCE, UNSEEN, self.ridge).own_vectors(baskets)
 
     def shared_vectors(self, baskets: Baskets) -> Floats:
         """x_u, of length one at most; zero for a person with nothing to contribute."""
@@ -112,9 +114,14 @@ def modelled_items(epsilon: float) -> int:
     return round(LEAST_ITEMS * max(1.0, epsilon / 2))
 
 
+def own_ridge(epsilon: float) -> float:
+    """What people's own vectors are shrunk by: the more, the noisier the items are."""
+    return OWN_RIDGE * max(1.0, 20 / epsilon) ** 2
+
+
 def sweeps_at(epsilon: float) -> int:
     """How often the item side is asked for."""
-    return int(np.clip(round(epsilon / 4), 1, MOST_SWEEPS))
+    return int(np.clip(round(epsilon / 7), 1, MOST_SWEEPS))
 
 
 def _positive(gram: Floats) -> Floats:
