@@ -53,6 +53,16 @@ PROMISES = {
 }
 """What each unit of protection says, for people."""
 
+LIKES_PROMISES = {
+    "rating": "That an interaction exists is protected, with its weight and its time. Two data sets are neighbours "
+    "when one has exactly one interaction more than the other; what is released hardly depends on any single one.",
+    "user": "Every person is protected, with everything they did. Two data sets are neighbours when one has exactly "
+    "one person more than the other; what is released hardly depends on anybody.",
+}
+"""The same where there are no ratings: clicks, plays, purchases, visits."""
+
+LIKES_FACTS = "the list of items if it was declared"
+
 _OF_PEOPLE = "the scale, and the list of items if it was declared"
 
 PUBLIC_FACTS = {
@@ -149,7 +159,12 @@ class Certificate:
     @property
     def promise(self) -> str:
         """What the unit of protection says, for people."""
-        return PROMISES[self.unit]
+        return LIKES_PROMISES[self.unit] if self.likes else PROMISES[self.unit]
+
+    @property
+    def likes(self) -> bool:
+        """Whether it is about interactions, which have no scale."""
+        return self.public.get("facts") == LIKES_FACTS
 
     @property
     def composition(self) -> str:
