@@ -15,6 +15,7 @@ from dpsr.evaluate.likes.contract import baskets_of
 from dpsr.evaluate.likes.peers import dp_ials, noisy_popularity, randomised_baskets, two_tower
 from dpsr.evaluate.likes.protocol import LIST_PROTOCOLS, score_lists
 from dpsr.evaluate.likes.registry import LIST_METHODS
+from dpsr.evaluate.peers import adaptive
 from dpsr.evaluate.peers.accounting import gaussian_epsilon
 from dpsr.evaluate.registry import built
 
@@ -86,7 +87,7 @@ def test_counts_that_weigh_every_item_alike_are_measured_as_an_error(monkeypatch
     ],
 )
 def test_weights_longer_than_one_are_measured_as_an_error(monkeypatch, likes, broken):
-    honest = dp_ials.adaptive_weights
+    honest = adaptive.adaptive_weights
     monkeypatch.setattr(dp_ials, "adaptive_weights", lambda *given: broken(honest(*given)))
     busiest = int(np.argmax(likes.mask.user_counts))
     assert moves(monkeypatch, "dp-ials", likes, without(likes, busiest)).max() > 1.05

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dpsr.data import Interactions
@@ -16,9 +17,13 @@ from dpsr.evaluate.likes.contract import ListMethod, ListModel, ListsWithoutPriv
 from dpsr.evaluate.likes.peers.dp_ials import DPiALS
 from dpsr.evaluate.likes.peers.noisy_popularity import NoisyPopularity
 from dpsr.evaluate.likes.peers.randomised_baskets import RandomisedBaskets
+from dpsr.evaluate.likes.pipeline import LikesPipeline
 
 OUR_LISTS, NOISY_POPULARITY, EASE = "dpsr-likes", "noisy-popularity", "ease"
 """Our method, the floor it never falls below, and the model without privacy that it is measured by."""
+
+OUR_UNLISTED = "dpsr-likes-unlisted"
+"""Ours where nobody declared the list of items."""
 
 
 def _without_privacy(name: str, learn: Callable[[Interactions, int], ListModel]) -> Method[ListMethod]:
@@ -43,6 +48,7 @@ def _private(
 LIST_METHODS: dict[str, Method[ListMethod]] = {
     method.name: method
     for method in (
+        _private(OUR_LISTS, LikesPipeline, joint=True),
         _private(NOISY_POPULARITY, NoisyPopularity),
         _private("dp-ials", DPiALS, joint=True),
         _private("dp-two-tower", _two_tower, joint=True),
@@ -51,6 +57,12 @@ LIST_METHODS: dict[str, Method[ListMethod]] = {
         _without_privacy("item-knn", item_knn),
         _without_privacy(EASE, ease),
         _without_privacy("ials", ials),
+        _private(OUR_UNLISTED, partial(LikesPipeline, declared=False), joint=True, variant_of=OUR_LISTS),
     )
 }
 """In the order in which tables show them."""
+
+
+def compared_lists() -> list[str]:
+    """The names of all methods but variants of our own."""
+    return [name for name, method in LIST_METHODS.items() if method.variant_of is None]

@@ -11,7 +11,14 @@ from pathlib import Path
 
 from dpsr.errors import ParameterError
 from dpsr.evaluate.likes.protocol import FOLDED_IN, KNOWN_PEOPLE
-from dpsr.evaluate.likes.registry import EASE, LIST_METHODS, NOISY_POPULARITY, OUR_LISTS
+from dpsr.evaluate.likes.registry import (
+    EASE,
+    LIST_METHODS,
+    NOISY_POPULARITY,
+    OUR_LISTS,
+    OUR_UNLISTED,
+    compared_lists,
+)
 from dpsr.evaluate.measure import LIKES
 from dpsr.evaluate.registry import entries_of
 from dpsr.evaluate.report.charts import write_chart
@@ -26,7 +33,7 @@ from dpsr.evaluate.studies.study import Study, StudyReport, parse_epsilons
 
 EPSILONS, FULL_EPSILONS = (1.0, 5.0), (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 FRONTIER_EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)
-FRONTIER = (OUR_LISTS, NOISY_POPULARITY, "dp-ials", "popularity", EASE)
+FRONTIER = (OUR_LISTS, OUR_UNLISTED, NOISY_POPULARITY, "dp-ials", "popularity", EASE)
 SEEDS = 3
 
 
@@ -41,7 +48,7 @@ def requested_likes(
 ) -> Study:
     """The benchmark of lists that the words of a command line ask for."""
     budgets = parse_epsilons(epsilons) if epsilons else FULL_EPSILONS if full else EPSILONS
-    names = [name.strip() for name in methods.split(",")] if methods else list(LIST_METHODS)
+    names = [name.strip() for name in methods.split(",")] if methods else compared_lists()
     return likes_study(
         find_likes(data), methods=names, epsilons=budgets, seeds=range(seeds or SEEDS), document=document
     )
@@ -71,7 +78,7 @@ def likes_frontier(
     methods: Sequence[str] | None = None,
 ) -> Study:
     """Recall@20 against epsilon, held-out people, on the sets of a folder."""
-    names = [name for name in FRONTIER if name in LIST_METHODS] if methods is None else list(methods)
+    names = list(FRONTIER if methods is None else methods)
     what, sets = _checked(names, epsilons, seeds), sets_in_folder(Path(data))
     jobs = cross(LIKES, sets, what, sorted(set(epsilons)), seeds, protocol=FOLDED_IN)
     told = _told(sets, names, epsilons, seeds)

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsr.arrays import AnyArray
-from dpsr.evaluate.likes.registry import EASE, NOISY_POPULARITY, OUR_LISTS
+from dpsr.evaluate.likes.registry import EASE, NOISY_POPULARITY, OUR_LISTS, OUR_UNLISTED
 from dpsr.evaluate.measure import LIKES
 from dpsr.evaluate.metrics.significance import ErrorComparison, compare_errors
-from dpsr.evaluate.report.charts import BLUE, GREEN, VERMILION, Chart
+from dpsr.evaluate.report.charts import BLUE, GREEN, ORANGE, VERMILION, Chart
 from dpsr.evaluate.report.comparisons import Compared, comparison_header, comparison_rows
 from dpsr.evaluate.report.tables import Cells, Table, failures_table, methods_by_epsilon
 from dpsr.evaluate.report.tidy import Averages, distinct, units_of
@@ -30,6 +30,7 @@ _COST = (("cpu_seconds", 1), ("peak_mb", 0), ("exact_epsilon", 3))
 
 TITLES: Mapping[str, str] = {
     OUR_LISTS: "dpsr (joint DP)",
+    OUR_UNLISTED: "dpsr, no list of items declared (joint DP)",
     NOISY_POPULARITY: "noisy popularity",
     "dp-ials": "DP-iALS (joint DP)",
     "dp-two-tower": "DP-SGD on two towers (joint DP)",
@@ -50,7 +51,12 @@ LIST_TARGETS: Mapping[str, Targets] = {
 
 LOOK = Look(
     TITLES,
-    {OUR_LISTS: (VERMILION, "o", 2.6), NOISY_POPULARITY: (BLUE, "^", 1.6), "dp-ials": (GREEN, "D", 1.6)},
+    {
+        OUR_LISTS: (VERMILION, "o", 2.6),
+        OUR_UNLISTED: (ORANGE, "P", 1.6),
+        NOISY_POPULARITY: (BLUE, "^", 1.6),
+        "dp-ials": (GREEN, "D", 1.6),
+    },
     {"popularity": "--", EASE: ":"},
     LIST_TARGETS,
     "ε for one person, with everything they did, at δ = 1e-5 (smaller is more private)",
