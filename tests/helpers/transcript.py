@@ -18,6 +18,7 @@ from dpsr.evaluate.peers import (
     berlioz,
     dp_als,
     dp_sgd,
+    dp_sgd_user,
     floating,
     least_squares,
     mcsherry_mironov,
@@ -28,8 +29,8 @@ from dpsr.evaluate.peers.floating import Measured
 from dpsr.evaluate.registry import build
 
 MODULES = (
-    averages, berlioz, dp_als, dp_ials, dp_sgd, least_squares, mcsherry_mironov, noisy_bias, noisy_popularity, shin,
-    two_tower,
+    averages, berlioz, dp_als, dp_ials, dp_sgd, dp_sgd_user, least_squares, mcsherry_mironov, noisy_bias,
+    noisy_popularity, shin, two_tower,
 )  # fmt: skip
 DRAWS = ("laplace_noise", "vector_laplace_noise", "gaussian_noise", "local_reports")
 

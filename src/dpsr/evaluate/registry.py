@@ -24,6 +24,7 @@ from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.peers.berlioz import Berlioz
 from dpsr.evaluate.peers.dp_als import DPALS
 from dpsr.evaluate.peers.dp_sgd import DPSGD, Denoised
+from dpsr.evaluate.peers.dp_sgd_user import UserDPSGD
 from dpsr.evaluate.peers.mcsherry_mironov import McSherryMironov
 from dpsr.evaluate.peers.noisy_bias import NoisyBias
 from dpsr.evaluate.peers.noisy_ratings import NoisyRatings
@@ -109,6 +110,7 @@ METHODS: dict[str, Method[Recommender]] = {
         _private("mcsherry-mironov-svd", partial(McSherryMironov, svd=True), price="with delta", joint=True),
         _private("shin-ldp-mf", LocalMF, "user", joint=True),
         _private("dp-als", DPALS, "user", "with delta", joint=True),
+        _private("dp-sgd-user", UserDPSGD, "user", "with delta", joint=True),
         _private("noisy-bias", NoisyBias, "user", "with delta", joint=True),
         _private("noisy-level", partial(NoisyBias, items=False), "user", "with delta", joint=True),
         _baseline(CONSTANT, lambda _: Constant()),

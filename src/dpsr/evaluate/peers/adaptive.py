@@ -31,6 +31,13 @@ def spread_counts(mask: Mask) -> Floats:
     return np.asarray(np.bincount(mask.items, each[mask.users], minlength=mask.n_items), dtype=np.float64)
 
 
+def believed_weights(noisy: Floats, noise: float, usual: float | None = None) -> Floats:
+    """Noisy weights of items drawn towards what is usual, their mean, as weights that spread like it would be."""
+    middle = max(float(noisy.mean()) if usual is None else usual, 1e-3 * noise)
+    trust = middle**2 / (middle**2 + noise**2)
+    return np.maximum(middle + trust * (noisy - middle), 0.1 * middle)
+
+
 def most_frequent(noisy_counts: Floats, n: int) -> Bools:
     """The n items with the largest noisy counts."""
     frequent = np.zeros(len(noisy_counts), dtype=np.bool_)

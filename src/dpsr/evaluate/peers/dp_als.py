@@ -26,6 +26,7 @@ from dpsr.evaluate.peers.adaptive import (
     COUNT_SENSITIVITY,
     STATISTIC_SENSITIVITY,
     adaptive_weights,
+    believed_weights,
     item_statistics,
     solved_items,
     spread_counts,
@@ -95,6 +96,5 @@ def sweeps_at(epsilon: float) -> int:
 
 def ridges(weight: Floats, noise: float, usual: float) -> Floats:
     """What an item's noise calls for, given its noisy weight and what is usual among the frequent ones."""
-    trust = usual**2 / (usual**2 + noise**2)
-    believed = np.maximum(usual + trust * (weight - usual), 0.1 * usual)[:, None]
+    believed = believed_weights(weight, noise, usual)[:, None]
     return np.asarray((WEIGHT * RESIDUAL + noise**2 / (believed * ITEM_WEIGHT)) / ITEM_SIGNAL)
