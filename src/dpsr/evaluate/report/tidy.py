@@ -5,7 +5,7 @@ A run that failed has its `error` filled in and its numbers empty. Nothing is ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,6 +143,17 @@ def units_of(table: pa.Table) -> dict[str, str]:
 def unit_order(unit: str) -> tuple[int, str]:
     """The place of a unit in tables."""
     return next((place for place, name in enumerate(UNITS) if unit.startswith(name)), len(UNITS)), unit
+
+
+def by_unit(units: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Methods by what they protect, each group with the models without privacy: an epsilon has one meaning in it."""
+    plain = {method: unit for method, unit in units.items() if unit == "none"}
+    found: dict[str, dict[str, str]] = {}
+    for name in UNITS:
+        mine = {method: unit for method, unit in units.items() if unit.startswith(name)}
+        if mine and name != "none":
+            found[name] = {**mine, **plain}
+    return found or {"none": plain}
 
 
 def is_ours(unit: str) -> bool:
