@@ -162,6 +162,11 @@ class Certificate:
         return LIKES_PROMISES[self.unit] if self.likes else PROMISES[self.unit]
 
     @property
+    def per(self) -> str:
+        """What its price is for, in a word or two."""
+        return "interaction" if self.likes and self.unit == "rating" else PER[self.unit]
+
+    @property
     def likes(self) -> bool:
         """Whether it is about interactions, which have no scale."""
         return self.public.get("facts") == LIKES_FACTS
@@ -183,7 +188,7 @@ class Certificate:
         word = "private" if self.private else "NOT PRIVATE"
         delta = f", delta = {self.delta:.3g}" if self.delta else ""
         why = "" if self.private else f" ({'; '.join(self.reasons)})"
-        return f"{word}: epsilon = {self.epsilon:.6g}{delta} per {PER[self.unit]}{why}"
+        return f"{word}: epsilon = {self.epsilon:.6g}{delta} per {self.per}{why}"
 
     def to_record(self) -> dict[str, Any]:
         """Plain data, as JSON holds it: infinity is a word."""

@@ -127,7 +127,7 @@ class Interactions(RowsInMemory, RawInteractions):
     @classmethod
     def _assembled(cls, columns: RatingColumns) -> Self:
         mask, weights, n_repeated = assemble_interactions(columns)
-        return cls(mask, weights, tuple(_notes(n_repeated, columns.unread)))
+        return cls(mask, weights, tuple(notes_of(n_repeated, columns.unread)))
 
     @property
     def user_ids(self) -> pa.Array:
@@ -205,7 +205,8 @@ def _hidden_rows(mask: Mask, share: float, rng: np.random.Generator) -> Bools:
     return hidden
 
 
-def _notes(n_repeated: int, unread: str | None) -> list[str]:
+def notes_of(n_repeated: int, unread: str | None) -> list[str]:
+    """What was made of the rows, in words."""
     notes = []
     if n_repeated:
         many = n_repeated > 1

@@ -36,9 +36,13 @@ class RawTable:
 
 @dataclass(frozen=True, eq=False)
 class InteractionTable:
-    """Raw interactions wherever they are kept: who did what is the secret, and so is the column `weight`."""
+    """Raw interactions wherever they are kept: who did what is the secret, and so is the column `weight`.
+
+    `notes` say what was made of the rows, for the curator's eyes.
+    """
 
     table: Table
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, interactions: RawInteractions) -> InteractionTable:

@@ -63,6 +63,12 @@ def columns_taken(path: str | PathLike[str], kind: Kind = RATING_ROWS, /, **name
     return roles.taken(shown, kind)
 
 
+def unread_column(path: str | PathLike[str], kind: Kind, /, **named: str | None) -> str | None:
+    """The column of a file that looks like a rating where none was asked for, if there is one."""
+    file, layout, roles = recognised(path, kind, **named)
+    return unread_rating(list(layout.names) if layout else _parquet_schema(file).names, roles)
+
+
 def recognised(
     path: str | PathLike[str],
     kind: Kind = RATING_ROWS,

@@ -15,10 +15,11 @@ from dpsr.release.folder.atomic import check_file as check_table_file
 from dpsr.release.personalise.statement import file_metadata
 
 if TYPE_CHECKING:
+    from dpsr.release.likes.personalised import PersonalisedLikes
     from dpsr.release.people.personalised import PersonalisedPeople
     from dpsr.release.personalise.personalised import Personalised
 
-    Personal: TypeAlias = Personalised | PersonalisedPeople
+    Personal: TypeAlias = Personalised | PersonalisedPeople | PersonalisedLikes
 
 BASES = ("own ratings", "own mean", "model", "item mean", "user mean", "overall mean")
 """What a prediction rests on: the person's own ratings with a known item, or an unknown one; or, of people who brought
