@@ -11,10 +11,10 @@ from dpsr.evaluate.measure import METHOD
 from dpsr.evaluate.protocol import SAMPLE_RANKED
 from dpsr.evaluate.report.files import refill
 from dpsr.evaluate.report.tables import Table, failures_table, methods_by_epsilon
-from dpsr.evaluate.report.tidy import Averages, SCHEMAS, by_unit, means, tidy, units_of
-from dpsr.evaluate.studies.benchmark.tables import protecting
+from dpsr.evaluate.report.tidy import SCHEMAS, Averages, by_unit, means, tidy, units_of
 from dpsr.evaluate.runner.jobs import Job
 from dpsr.evaluate.sets import RatingSet
+from dpsr.evaluate.studies.benchmark.tables import protecting
 
 
 def runs(*facts):
