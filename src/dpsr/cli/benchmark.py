@@ -49,8 +49,10 @@ def benchmark(
     from dpsr.evaluate.studies.likes import requested_likes
 
     if likes:
-        refuse_beside("--likes", {"--scale": scale, "--downstream": downstream, "--attacks": attacks})
-        study = requested_likes(data, methods=methods, epsilons=epsilons, seeds=seeds, full=full, document=document)
+        refuse_beside("--likes", {"--scale": scale, "--downstream": downstream})
+        study = requested_likes(
+            data, methods=methods, epsilons=epsilons, seeds=seeds, attacks=attacks, full=full, document=document
+        )
     else:
         study = requested_benchmark(
             data, scales=scale or [], methods=methods, epsilons=epsilons, seeds=seeds, downstream=downstream,

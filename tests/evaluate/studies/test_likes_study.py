@@ -202,7 +202,7 @@ def test_the_frontier_of_likes_runs_held_out_people_of_known_sets(folder):
 @pytest.mark.parametrize(
     "words",
     [
-        ["benchmark", "realistic", "--likes", "--attacks"],
+        ["benchmark", "realistic", "--likes", "--downstream"],
         ["benchmark", "realistic", "--likes", "--scale", "1:5:1"],
         ["frontier", "--likes", "--unit", "rating", "--out", "x"],
     ],

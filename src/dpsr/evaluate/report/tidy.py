@@ -14,7 +14,7 @@ import pyarrow as pa
 from dpsr.evaluate.contract import JOINT, OUR_UNIT, UNITS
 from dpsr.evaluate.likes.protocol import METRICS as LIST_METRICS
 from dpsr.evaluate.likes.registry import OUR_LISTS
-from dpsr.evaluate.measure import ATTACK, FORECAST, LEARNERS, LIKES, METHOD
+from dpsr.evaluate.measure import ATTACK, FORECAST, LEARNERS, LIKES, LIKES_ATTACK, METHOD
 from dpsr.evaluate.protocol import HeldOutRatings
 from dpsr.evaluate.registry import OURS
 from dpsr.evaluate.runner.jobs import Job, Row
@@ -59,6 +59,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         ]
     ),
 }  # fmt: skip
+SCHEMAS[LIKES_ATTACK] = SCHEMAS[ATTACK]
 """Columns by measure. `epsilon` is what was asked for, empty for methods without a budget; `exact_epsilon` is what the
 receipt says. `error` is why there are no numbers."""
 

@@ -19,7 +19,7 @@ from dpsr.evaluate.likes.registry import (
     OUR_UNLISTED,
     compared_lists,
 )
-from dpsr.evaluate.measure import LIKES
+from dpsr.evaluate.measure import LIKES, LIKES_ATTACK
 from dpsr.evaluate.registry import entries_of
 from dpsr.evaluate.report.charts import write_chart
 from dpsr.evaluate.report.files import NOTICE, refill, write_rows, write_text
@@ -28,6 +28,7 @@ from dpsr.evaluate.report.tidy import distinct, tidy
 from dpsr.evaluate.runner.jobs import code_digest, cross
 from dpsr.evaluate.runner.results import Results
 from dpsr.evaluate.sets import RatingSet, find_likes, sets_in_folder
+from dpsr.evaluate.studies.benchmark.tables import attacks_table
 from dpsr.evaluate.studies.likes.tables import list_significance, list_tables, recall_chart, recall_tables
 from dpsr.evaluate.studies.study import Study, StudyReport, parse_epsilons
 
@@ -44,13 +45,19 @@ def requested_likes(
     epsilons: str | None = None,
     seeds: int | None = None,
     full: bool = False,
+    attacks: bool = False,
     document: Path | None = None,
 ) -> Study:
     """The benchmark of lists that the words of a command line ask for."""
     budgets = parse_epsilons(epsilons) if epsilons else FULL_EPSILONS if full else EPSILONS
     names = [name.strip() for name in methods.split(",")] if methods else compared_lists()
     return likes_study(
-        find_likes(data), methods=names, epsilons=budgets, seeds=range(seeds or SEEDS), document=document
+        find_likes(data),
+        methods=names,
+        epsilons=budgets,
+        seeds=range(seeds or SEEDS),
+        attacked=names if attacks or full else (),
+        document=document,
     )
 
 
@@ -60,12 +67,15 @@ def likes_study(
     methods: Sequence[str],
     epsilons: Sequence[float],
     seeds: Sequence[int],
+    attacked: Sequence[str] = (),
     document: Path | None = None,
 ) -> Study:
-    """Both protocols. `document` is a file whose marked sections are refilled."""
+    """Both protocols, and attacks on the first seed. `document` is a file whose marked sections are refilled."""
     what = _checked(methods, epsilons, seeds)
     protocols = (FOLDED_IN, KNOWN_PEOPLE)
     jobs = [job for one in protocols for job in cross(LIKES, sets, what, sorted(set(epsilons)), seeds, protocol=one)]
+    targets = [(one.name, one.budgeted) for one in entries_of(LIST_METHODS, attacked)] if attacked else []
+    jobs += cross(LIKES_ATTACK, sets, targets, sorted(set(epsilons)), seeds[:1], protocol=FOLDED_IN)
     told = _told(sets, methods, epsilons, seeds)
     return Study(jobs, lambda results, folder: _write(results, folder, told, document), complete=False)
 
@@ -107,9 +117,10 @@ def _told(
 
 
 def _write(results: Results, folder: Path, told: Mapping[str, str], document: Path | None) -> StudyReport:
-    rows = tidy(LIKES, results.runs)
+    rows, attacks = tidy(LIKES, results.runs), tidy(LIKES_ATTACK, results.runs)
     significance = list_significance(results, rows)
     tables = [*list_tables(rows), *([significance] if significance.rows else [])]
+    tables += [attacks_table(attacks, name) for name in distinct(attacks, "set")]
     written = [
         write_text(folder / "likes.md", _markdown(told, markdown(tables))),
         write_text(folder / "likes_significance.csv", significance.csv()),
@@ -117,7 +128,9 @@ def _write(results: Results, folder: Path, told: Mapping[str, str], document: Pa
     ]
     if document is not None:
         refill(document, {"likes": markdown(tables)})
-    return StudyReport({"likes": rows}, tuple(tables), tuple(written))
+    if attacks.num_rows:
+        written += write_rows(attacks, folder, "likes_attacks")
+    return StudyReport({"likes": rows, "likes_attacks": attacks}, tuple(tables), tuple(written))
 
 
 def _write_frontier(results: Results, folder: Path, told: Mapping[str, str], epsilons: Sequence[float]) -> StudyReport:
