@@ -104,17 +104,9 @@ class Interactions(RowsInMemory, RawInteractions):
         return cls._assembled(columns_of_query(url, query, INTERACTION_ROWS, **named))
 
     @classmethod
-    def from_spark(
-        cls,
-        frame: Any,
-        *,
-        user: str | None = None,
-        item: str | None = None,
-        weight: str | None = None,
-        timestamp: str | None = None,
-    ) -> Self:
-        """Interactions from a Spark DataFrame, brought to the driver as Arrow; see `from_frame` for the columns."""
-        return cls.from_frame(frame.toArrow(), user=user, item=item, weight=weight, timestamp=timestamp)
+    def from_spark(cls, frame: Any, **columns: str | None) -> Self:
+        """Interactions from a Spark DataFrame, brought to the driver as Arrow; columns are named as in `from_frame`."""
+        return cls.from_frame(frame.toArrow(), **columns)
 
     @classmethod
     def of_mask(cls, mask: Mask, source: str) -> Self:
