@@ -9,14 +9,17 @@ Taste is learned from P at several prior strengths, and each is judged by how mu
 
     gain = sum_{i<j} (Q_ij L_ij - L_ij^2 / 2) / ((1 + 1/t^2) d_i^2 d_j^2),     L the moments it expects,
 
-the logarithm of a likelihood ratio. Where there is no taste the gain of anything learned is below zero on average, and
-then popularity alone is used. Otherwise the strongest prior with at least half of the best gain is taken: too much
-shrinkage costs lists more than it costs likelihood.
+the logarithm of a likelihood ratio. Where there is no taste the gain of anything learned is below zero, on average by
+half of what it would be above zero if it were right. Tables without any taste are rare: it is believed to be there with
+odds of ten to one before looking, so a gain above -log 10 is enough. Of several strengths the strongest with at least
+half of the best gain is taken: too much shrinkage costs lists more than it costs likelihood. If none is left, or what
+is left expects nothing at all, popularity alone is used.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 
@@ -25,6 +28,12 @@ from dpsr.likes.taste import Moments, learn_taste, modelled
 
 STRENGTHS = (0.1, 0.3, 1.0)
 """Prior strengths that are tried, weakest first."""
+
+_ODDS = 10.0
+"""That there is taste, before looking."""
+
+_LEAST_SIZE = 0.1
+"""Nats: who expects less expects nothing."""
 
 _SPLIT = 0.4
 _SWEEPS = 8
@@ -37,15 +46,17 @@ class Evidence:
     """The gain of every prior strength over so many `cells`, and what follows."""
 
     gains: tuple[float, ...]
+    sizes: tuple[float, ...]
+    """What the gains would be, on average, if what was learned were right."""
     cells: int
 
     @property
     def strength(self) -> float | None:
         """The prior strength to learn with; None where no taste shows."""
-        best = max(self.gains)
-        if not best > 0:
-            return None
-        return max(one for one, gain in zip(STRENGTHS, self.gains, strict=True) if gain >= best / 2)
+        enough = max(max(self.gains), 0.0) / 2 - log(_ODDS)
+        found = zip(STRENGTHS, self.gains, self.sizes, strict=True)
+        standing = [one for one, gain, size in found if gain >= enough and size > _LEAST_SIZE]
+        return max(standing, default=None)
 
     @property
     def plenty(self) -> bool:
@@ -62,8 +73,10 @@ def weigh(moments: Moments) -> Evidence:
     half = moments.with_values(P, moments.noise * np.sqrt(more), moments.people * more)
     precision = 1 / (np.outer(d, d) ** 2 * (1 + 1 / t**2))
     expected = (modelled(half, learn_taste(half, strength, sweeps=_SWEEPS)) for strength in STRENGTHS)
-    return Evidence(tuple(_gain(L, Q, precision) for L in expected), len(Q))
+    found = [(_above(Q * L * precision), _above(L * L / 2 * precision)) for L in expected]
+    return Evidence(tuple(fit - size for fit, size in found), tuple(size for _, size in found), len(Q))
 
 
-def _gain(L: Floats, Q: Floats, precision: Floats) -> float:
-    return float(np.triu((Q * L - L * L / 2) * precision, 1).sum())
+def _above(terms: Floats) -> float:
+    """The sum above the diagonal."""
+    return float(np.triu(terms, 1).sum())

@@ -11,8 +11,9 @@ relative popularity of cells varies by tau^2 has the strength
 
 p the popularity and g the favour of cells, q the share of all interactions that these cells have, so q^2 that of all
 pairs. k axes of falling strength 1/k stand out as long as k < S. Each axis has T
-loadings to be learned, so T may grow with S but not faster: the largest T with T <= 100 S(T)^(2/3). The factor and the
-exponent were read off made-up tables of three shapes (docs/likes.md); half or twice as many cells cost a few per cent.
+loadings to be learned, so T may grow with S but not faster: the largest T with T <= min(75 S, 100 S^(2/3)). The factors
+and the exponent were read off made-up tables of three shapes (docs/likes.md); half or twice as many cells cost a few
+per cent.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ NUMBERS = 0.015
 """Share of mu^2 for how many people did how much; asked twice."""
 
 ROUND, MOST_ROUNDS = 0.12, 6
-"""Share of mu^2 of a round of counts."""
+"""Share of mu^2 of a round of counts, and how many there are at most."""
 
 RANK, CLEAR = 100, 4.0
 """Counts are good enough when the cell of this rank stands so many deviations above nothing."""
@@ -34,7 +35,7 @@ RANK, CLEAR = 100, 4.0
 NAMES = 0.1
 """Share of mu^2 for names, where the list of items was not declared."""
 
-FIRST_MOMENTS = 0.6
+FIRST_MOMENTS = 0.75
 """Of what is left, the part for second moments that is spent before it is known whether taste shows at all."""
 
 FAVOUR = 0.25
@@ -83,7 +84,7 @@ def frequent_cells(popularity: Popularity, interactions: float, noise: float) ->
             break
         inside = shown[order[:T]]
         S = strength(inside, interactions * min(float(inside.sum()) / total, 1.0) ** 2, noise)
-        if max(100 * S ** (2 / 3), _FEWEST) >= T:
+        if max(min(75 * S, 100 * S ** (2 / 3)), _FEWEST) >= T:
             chosen = T
         size *= _STEP
     return order[:chosen]

@@ -63,7 +63,7 @@ def add_counts(indptr: Ints, cells: Ints, x: Floats, place: Ints, out: Ints) -> 
             if place[cells[t]] >= 0:
                 total += x[t] * x[t]
                 n += 1
-        if n == 0:
+        if not total > 0:  # nobody is in the set, or what they did is no number
             continue
         c, n = GRID * SAFE / np.sqrt(total), 0
         for t in range(indptr[u], indptr[u + 1]):
