@@ -1,6 +1,10 @@
-"""What tests of several rooms share: a real PostgreSQL server, and databases of either kind."""
+"""What tests of several rooms share: a real PostgreSQL server, databases of either kind, a real browser."""
+
+import os
+from pathlib import Path
 
 import pytest
+from chromium import ARGUMENTS, EXECUTABLE
 from postgres_server import started
 
 pytest_plugins = ["lanes"]
@@ -19,3 +23,18 @@ def address(request, tmp_path):
     if request.param == "sqlite":
         return str(tmp_path / "ledger.db")
     return request.getfixturevalue("postgres").new_database()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A headless Chromium; missing, the test is skipped, and fails where CI promises one."""
+    if not Path(EXECUTABLE).exists():
+        if os.environ.get("CI"):
+            pytest.fail(f"CI needs Chromium at {EXECUTABLE}")
+        pytest.skip(f"no Chromium at {EXECUTABLE}")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=EXECUTABLE, args=ARGUMENTS)
+        yield browser
+        browser.close()

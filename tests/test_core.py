@@ -74,6 +74,7 @@ def run(refused, folder, *commands):
 
 def test_what_the_core_does_without_is_what_the_extras_say(refused):
     assert {"matplotlib", "sklearn", "duckdb", "pandas", "polars", "pyspark", "torch", "psycopg"} <= refused
+    assert {"starlette", "uvicorn"} <= refused
     assert not {"numpy", "scipy", "numba", "pyarrow", "cryptography", "sqlalchemy", "jinja2"} & refused
 
 
@@ -100,6 +101,7 @@ def test_the_core_alone_releases_verifies_recommends_and_draws_cards(refused, tm
         ("release ratings.csv --scale 1:5:1 --epsilon 1 --out r --yes --engine disk", "Install dpsr[disk]"),
         ("release ratings.csv --scale 1:5:1 --epsilon 1 --out r --yes --engine spark", "Install dpsr[spark]"),
         ("card r --out card.html --plots plots", "Install dpsr[plots]"),
+        ("serve r", "Install dpsr[web]"),
     ],
 )
 def test_what_an_extra_is_needed_for_says_which_and_leaves_nothing(refused, tmp_path, command, advice):

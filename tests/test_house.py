@@ -20,6 +20,7 @@ FLOORS = (
     {"certify"},
     {"linalg"},
     {"types"},
+    {"synthesis"},
     {"engine"},
     {"data", "privacy"},
     {"paper", "value", "people", "likes", "release"},
@@ -27,6 +28,8 @@ FLOORS = (
     {"pipeline"},
     {"audit", "doctor"},
     {"evaluate"},
+    {"web"},
+    {"serve", "studio"},
     {"cli"},
 )
 """From the ground up. A room knows the rooms below its own floor, and no other on it."""

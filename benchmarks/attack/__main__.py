@@ -2,7 +2,7 @@
 
 python -m benchmarks.attack             everything, on memory, disk, Spark, SQLite and PostgreSQL
 python -m benchmarks.attack --quick     without Spark and PostgreSQL, fewer tries
-python -m benchmarks.attack folders     only some of: distinguish, folders, ledgers, losses, at_rest
+python -m benchmarks.attack folders     only some of: distinguish, folders, ledgers, losses, at_rest, made_up
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from postgres_server import started
 
-from benchmarks.attack import at_rest, distinguish, folders, ledgers, losses
+from benchmarks.attack import at_rest, distinguish, folders, ledgers, losses, made_up
 from benchmarks.attack.attempt import Attack, World
 
 ATTACKS: dict[str, Attack] = {
@@ -27,6 +27,7 @@ ATTACKS: dict[str, Attack] = {
     "ledgers": ledgers.attacks,
     "losses": losses.attacks,
     "at_rest": at_rest.attacks,
+    "made_up": made_up.attacks,
 }
 
 

@@ -27,6 +27,7 @@ def test_the_wheel_holds_the_package_with_its_templates_and_no_tests(built):
     names = zipfile.ZipFile(wheel).namelist()
     assert "dpsr/py.typed" in names
     assert "dpsr/report/templates/card.css" in names
+    assert "dpsr/serve/templates/docs.html.jinja" in names
     assert all(name.startswith(("dpsr/", "dpsr-")) for name in names)
     assert not any("tests" in name or name.endswith((".nbi", ".nbc", ".pyc")) for name in names)
 
@@ -71,5 +72,5 @@ def test_the_installed_wheel_runs_from_anywhere(built, tmp_path):
 
 def test_the_extras_are_named_in_the_readme_by_what_they_are_for():
     readme = (ROOT / "README.md").read_text("utf-8")
-    for extra in ("frames", "postgres", "spark", "torch"):
+    for extra in ("frames", "postgres", "spark", "torch", "web"):
         assert f"`{extra}`" in readme

@@ -1,13 +1,10 @@
 """Real releases, a real browser, and text by strangers."""
 
-import os
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from chromium import ARGUMENTS, EXECUTABLE
 from strangers import PAYLOADS
 
 from dpsr import DPSR
@@ -42,21 +39,6 @@ def hostile(release):
     items = [f"{PAYLOADS[k % len(PAYLOADS)]}{k}" for k in range(mask.n_items)]
     strange = replace(mask, user_ids=pa.array(users), item_ids=pa.array(items))
     return replace(release, model=replace(release.model, mask=strange))
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """A headless Chromium; missing, the test is skipped, and fails where CI promises one."""
-    if not Path(EXECUTABLE).exists():
-        if os.environ.get("CI"):
-            pytest.fail(f"CI needs Chromium at {EXECUTABLE}")
-        pytest.skip(f"no Chromium at {EXECUTABLE}")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=EXECUTABLE, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -10,13 +10,15 @@ from value_states import Y, clear_symbols, design_of, effects_of
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.data.assemble import mask_of_cells
+from dpsr.engine.incidence import at_ratings
 from dpsr.evaluate.baselines import Bias
-from dpsr.value.design import Design
+from dpsr.value.design import Design, degree_scales
 from dpsr.value.effects import EffectObservation, Effects
 from dpsr.value.evidence import EvidenceState, Starts, learn_from_symbols
 from dpsr.value.levels import with_variance
 from dpsr.value.priors import ridge
-from dpsr.value.sweep import held_out
+from dpsr.value.start import leading_directions
+from dpsr.value.sweep import CHOICE, SYMBOL, Reader, held_out
 
 
 def means(state):
@@ -223,11 +225,37 @@ def test_no_other_start_is_chosen_where_there_is_nothing_to_learn(monkeypatch):
     chosen = []
     choose = Starts.most_likely
     monkeypatch.setattr(Starts, "most_likely", lambda self, starts: chosen.append(starts) or choose(self, starts))
-    found = learn(state, learning)
-    cautious, _, bold = chosen[0]
+    assert not state.find_factors(learning.tables, learning.family(state)), "so that no other start would be tried"
+    found = learning.from_better_start(state)
+    cautious, bold = chosen[0]
     assert found is cautious
     assert found.residual > 0.75 * found.variance
     assert bold.residual < 0.95 * found.residual, "the bold one overfits, so there was something to refuse"
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_taste_stands_out_of_random_signs_and_shuffled_ratings_do_not(shuffled):
+    """Oracle: singular values of the dense matrix of residuals, with and without random signs of the oracle's own."""
+    design, _, levels = low_rank(3)
+    rng = np.random.default_rng(5)
+    levels = rng.permutation(levels) if shuffled else levels
+    state, learning = state_of(design, levels)
+    reader = Reader.of(learning.tables, learning.family(state))
+    found = leading_directions(design.table, state.left, state.right, reader, state.residual, 8, trial=False)
+    block = next(iter(design.table.scan([CHOICE, SYMBOL])))
+    eta = at_ratings(block, state.left[block.users], state.right)
+    z, w = reader.read(block, eta, state.residual)
+    mask, dense = design.table.mask, np.zeros(design.table.mask.shape)
+    scale = degree_scales(mask.census.user_counts)[mask.users] * degree_scales(mask.census.item_counts)[mask.items]
+    values = w * (z - eta) * scale
+
+    def leading(values):
+        dense[mask.users, mask.items] = values
+        return np.linalg.svd(dense, compute_uv=False)[:8].sum()
+
+    by_chance = np.mean([leading(values * rng.choice([-1, 1], len(values))) for _ in range(20)])
+    assert found.strength == pytest.approx(leading(values) / by_chance, rel=0.02)
+    assert (found.strength > 1.02) == (not shuffled)
 
 
 def test_a_start_must_be_clearly_more_likely():

@@ -8,7 +8,7 @@ from scipy.linalg import sqrtm
 
 from dpsr.value.effects import EffectObservation
 from dpsr.value.kernels import add_normal_equations, packed_size, root_and_product, scores, spd_inverse, unpack
-from dpsr.value.side import Evidence, Prior, Rows, _geometric, add_evidence_about_weights, posterior
+from dpsr.value.side import Evidence, Prior, Rows, _geometric, posterior
 from dpsr.value.sweep import _DIRECT, _normal, _partners
 
 ROWS, OTHERS, FEATURES = 11, 8, 3
@@ -36,10 +36,8 @@ def update_side(entries, target, weight, partner, prior, message):
     partners = _partners(partner.x, partner.covariance)
     _normal(np.arange(n), entries.ptr, entries.idx, _DIRECT, target, weight, partners, a, h)
     rows = Rows(a, h, message.value, message.variance, prior.features, np.diff(entries.ptr) > 0)
-    about, evidence = Evidence.none(prior), Evidence.none(prior)
-    add_evidence_about_weights(rows, prior, about)
-    prior.learn_weights(about)
-    result = posterior(rows, prior, partner.k, evidence, about_weights=False)
+    evidence = Evidence.none(prior)
+    result = posterior(rows, prior, partner.k, evidence, weights_first=True)
     prior.learn_covariance(evidence)
     return result
 

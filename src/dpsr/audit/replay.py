@@ -54,6 +54,11 @@ class Tape(Journal):
         self.same_questions &= asked.to_record() == part.to_record()
         return answer.astype(np.int64)
 
+    @property
+    def kept(self) -> tuple[tuple[Part, AnyInts], ...]:
+        """Questions with their noisy answers."""
+        return tuple(self._kept)
+
     def keep(self, part: Part, values: AnyInts) -> None:
         """An answer that was drawn."""
         self._kept.append((part, values.copy()))
@@ -104,7 +109,7 @@ def what_differs(pipeline: DPSR | PaperDPSR, ratings: RawRatings) -> set[str]:
         except Exception:  # it went well with these answers once: that it does not any more is the ratings' doing
             differ.add("whether it runs at all")
             continue
-        differ |= {name for name in first if not _same(first[name], second.get(name))}
+        differ |= {name for name in first if not same_value(first[name], second.get(name))}
     return differ if tape.same_questions else differ | {"the questions"}
 
 
@@ -135,15 +140,16 @@ def _facts(contents: Contents) -> dict[str, Any]:
     return {**model, **columns, **certificate, "method": contents.method, "settings": contents.settings}
 
 
-def _same(one: Any, other: Any) -> bool:
+def same_value(one: Any, other: Any) -> bool:
+    """Whether two things of a release are the same, to the last bit."""
     if isinstance(one, Mask):
         return True  # the same object went in
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return one.shape == other.shape and one.tobytes() == other.tobytes()
     if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(same_value, one, other))
     if hasattr(one, "__dataclass_fields__"):
         return type(one) is type(other) and all(
-            _same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one)
+            same_value(getattr(one, f.name), getattr(other, f.name)) for f in fields(one)
         )
     return bool(one == other)

@@ -19,15 +19,23 @@ can have moved it, to the side that promises less.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Context, Decimal, getcontext, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from math import erfc, exp, inf, sqrt
 
 from dpsr.certify.exact import float_up
+from dpsr.errors import PrivacyError
 
 SAMPLER_SLACK = 2.0**-80
 """What the sampler of `privacy.noise.normal` may be off, added to delta."""
+
+_LEAST = 1e-10
+"""Of mu^2: every question has its noise from here on."""
+
+_SHY = 1e-9
+"""Part of mu^2 that is never spent, so that rounding up the price cannot exceed what was asked."""
 
 _DIGITS = 40
 """Digits of a result, beside those that cancel."""
@@ -70,23 +78,45 @@ def gaussian_epsilon(squared_mu: Fraction, delta: float) -> float:
         return inf
     if gaussian_delta(squared_mu, 0.0) <= delta:
         return 0.0
-    guess, margin = _guess(sqrt(float(squared_mu)), delta), 1e-12
+    mu, margin = sqrt(float(squared_mu)), 1e-12
+    guess = _bisected(lambda epsilon: _rough_delta(mu, epsilon) <= delta, 0.0, mu * mu / 2 + _FARTHEST * mu)[1]
     while gaussian_delta(squared_mu, guess * (1 + margin)) > delta:
         margin *= 4
     return guess * (1 + margin)
 
 
-def _guess(mu: float, delta: float) -> float:
-    """The epsilon at which floating point finds delta: a start that the exact arithmetic then widens."""
+def affordable_squared_mu(epsilon: float, delta: float) -> Fraction:
+    """The largest mu^2, but for a trace, that is (epsilon, delta)-private; the sampler's slack is inside delta.
 
-    def excess(epsilon: float) -> float:
-        return _tail(epsilon / mu - mu / 2) - exp(min(epsilon, 700.0)) * _tail(epsilon / mu + mu / 2) - delta
+    >>> f"{float(affordable_squared_mu(4.3773, 1e-5)):.4f}"
+    '1.0000'
+    """
+    room = Fraction(delta) - Fraction(SAMPLER_SLACK)
+    if room <= 0:
+        raise PrivacyError(f"delta = {delta:g} is less than the sampler of normal noise can promise. Use a larger one.")
+    mu = _bisected(lambda mu: _rough_delta(mu, epsilon) > delta, 0.0, sqrt(2 * epsilon) + 3)[0]
+    squared, shy = Fraction(mu) ** 2, Fraction(_SHY)
+    while gaussian_delta(squared * (1 - shy), epsilon) > room:
+        shy *= 4
+    if squared < _LEAST:
+        raise PrivacyError(
+            f"epsilon = {epsilon:g} and delta = {delta:g} are so small together that no noise is large enough. Use a "
+            "larger epsilon or a larger delta."
+        )
+    return squared * (1 - 2 * shy)
 
-    low, high = 0.0, mu * mu / 2 + _FARTHEST * mu
+
+def _bisected(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """Neighbouring numbers, the second of which satisfies a condition that the first does not."""
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (low, middle) if excess(middle) <= 0 else (middle, high)
-    return high
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
+
+
+def _rough_delta(mu: float, epsilon: float) -> float:
+    """`gaussian_delta` in floating point: a start that the exact arithmetic then widens."""
+    return _tail(epsilon / mu - mu / 2) - exp(min(epsilon, 700.0)) * _tail(epsilon / mu + mu / 2)
 
 
 def _tail(x: float) -> float:

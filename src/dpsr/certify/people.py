@@ -24,7 +24,7 @@ k up to `MOST_NAMED`. It is added to delta.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -183,7 +183,7 @@ class RatingPart(NormalPart):
         if self.threshold is None or unit != "rating":
             return 0.0
         weight = isqrt(SQUARED_BOUNDS[self.name](self.settings))
-        return tail_up(_down((self.threshold - weight) / sqrt(self.variance)))
+        return _passing_tail(self.threshold, weight, self.variance)
 
 
 def naming_tail(threshold: int, squared_bound: int, variance: int) -> float:
@@ -192,7 +192,31 @@ def naming_tail(threshold: int, squared_bound: int, variance: int) -> float:
     return min(max(float_up(most * Fraction(tail_up(_down(distance)))) for most, distance in found), 1.0)
 
 
-def rough_naming_tail(threshold: int, squared_bound: int, variance: int) -> float:
+def person_threshold(variance: int, delta: float) -> int:
+    """The lowest threshold, but for a trace, whose `naming_tail` is at most `delta`."""
+    return _lowest(
+        lambda t: naming_tail(t, SQUARED_BOUND, variance) <= delta,
+        lambda t: _rough_naming_tail(t, SQUARED_BOUND, variance) <= delta,
+        GRID,
+        variance,
+    )
+
+
+def rating_threshold(weight: int, variance: int, delta: float) -> int:
+    """The lowest threshold, but for a trace, that an item of this `weight` passes with chance at most `delta`."""
+    return _lowest(
+        lambda t: _passing_tail(t, weight, variance) <= delta,
+        lambda t: erfc((t - weight) / sqrt(2 * variance)) / 2 <= delta,
+        weight,
+        variance,
+    )
+
+
+def _passing_tail(threshold: int, weight: int, variance: int) -> float:
+    return tail_up(_down((threshold - weight) / sqrt(variance)))
+
+
+def _rough_naming_tail(threshold: int, squared_bound: int, variance: int) -> float:
     """The same in floating point."""
     return max(most * erfc(distance / sqrt(2)) / 2 for most, distance in _naming(threshold, squared_bound, variance))
 
@@ -208,6 +232,21 @@ def _naming(threshold: int, squared_bound: int, variance: int) -> Iterator[tuple
         many = min(max(few + 1, few * 9 // 8), MOST_NAMED + 1)
         yield many - 1, (threshold - sqrt(squared_bound / few)) / sqrt(variance)
         few = many
+
+
+def _lowest(holds: Callable[[int], bool], nearly: Callable[[int], bool], low: int, variance: int) -> int:
+    """The lowest whole number above `low`, but for a trace, where a condition on a normal tail holds.
+
+    It is looked for with `nearly`, the same in floating point, and then checked.
+    """
+    sigma = isqrt(variance)
+    high = low + 60 * sigma + 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if nearly(middle) else (middle, high)
+    while not holds(high):
+        high += sigma // 10_000 + 1
+    return high
 
 
 def root_up(square: Fraction) -> float:

@@ -25,6 +25,9 @@ from dpsr.cli import (
     recommend,
     release,
     reproduce,
+    serve,
+    studio,
+    synthesise,
     verify,
 )
 from dpsr.cli.help import Application, Group
@@ -36,8 +39,9 @@ FIRST, RELEASE, USE, CHECK, RESEARCH = "First steps", "Release", "Use a release"
 
 class _Root(Group):
     order = (
-        "demo", "describe", "plan", "explain", "ledger", "keys", "release", "card", "recommend", "predict",
-        "personalise", "compare", "verify", "audit", "doctor", "reproduce", "frontier", "benchmark",
+        "demo", "studio", "describe", "plan", "explain", "ledger", "keys", "release", "card", "recommend", "predict",
+        "personalise", "synthesise", "serve", "compare", "verify", "audit", "doctor", "reproduce", "frontier",
+        "benchmark",
     )  # fmt: skip
 
 
@@ -49,6 +53,12 @@ app = Application(
     "dpsr release -h",
 )
 app.command("demo", short_help="Try it on an embedded sample", epilog=demo.EXAMPLE, rich_help_panel=FIRST)(demo.demo)
+app.command(
+    "studio",
+    short_help="From a file to a release in the browser, on this machine",
+    epilog=studio.EXAMPLE,
+    rich_help_panel=FIRST,
+)(studio.studio)
 app.command(
     "describe",
     short_help="What a rating file holds, without looking at a rating",
@@ -87,6 +97,15 @@ app.command(
     epilog=personalise.EXAMPLE,
     rich_help_panel=USE,
 )(personalise.personalise)
+app.command(
+    "synthesise",
+    short_help="Made-up people from a release that protects real ones",
+    epilog=synthesise.EXAMPLE,
+    rich_help_panel=USE,
+)(synthesise.synthesise)
+app.command(
+    "serve", short_help="A release behind an address that answers (JSON)", epilog=serve.EXAMPLE, rich_help_panel=USE
+)(serve.serve)
 app.command("compare", short_help="Releases side by side", epilog=compare.EXAMPLE, rich_help_panel=USE)(compare.compare)
 app.command(
     "verify", short_help="Recompute the promise, check every byte", epilog=verify.EXAMPLE, rich_help_panel=CHECK

@@ -25,6 +25,7 @@ from dpsr.cli.reading import (
 )
 from dpsr.cli.release import Method
 from dpsr.cli.terminal import err, out
+from dpsr.cli.units import DeltaOption, Unit, UnitOption
 
 if TYPE_CHECKING:
     from dpsr.audit import AuditReport
@@ -46,7 +47,9 @@ def audit(
         ),
     ] = None,
     scale: Annotated[str | None, typer.Option(help="The rating scale, LOW:HIGH:STEP.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="The epsilon claimed, per rating.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="The epsilon claimed, for one unit.")] = None,
+    unit: UnitOption = None,
+    delta: DeltaOption = None,
     method: Annotated[Method, typer.Option(help="Pipeline to audit.")] = Method.default,
     demo: Annotated[bool, typer.Option("--demo", help="Audit on the embedded sample, at epsilon = 1.")] = False,
     planted: Annotated[
@@ -64,6 +67,8 @@ def audit(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Bound epsilon from below by attacking: Stage 1 over all pairs of levels, the whole pipeline by canaries.
+
+    With --unit user or rating: canary people who are there or not, question by question and in one run.
 
     Exit code 0: no claim is refuted. 1: a claim is refuted (with --planted: an error was overlooked). 2: bad input.
     """
@@ -86,6 +91,8 @@ def audit(
         demo=demo,
         planted=planted,
         seed=seed,
+        unit=(unit or Unit.value).value,
+        delta=delta,
     )
     with err.status("Auditing ...") as status:
         report = request.answer(lambda what: status.update(f"Auditing: {escape(what)} ..."))

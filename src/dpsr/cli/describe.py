@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -34,12 +35,18 @@ def describe(
     timestamp: Timestamp = None,
     delimiter: Delimiter = None,
     query: Query = None,
+    columns_only: Annotated[
+        bool, typer.Option("--columns", help="Only the names of the columns, and which is taken for what.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show the shape of a rating file (users, items, counts, times) without looking at a single rating."""
     from dpsr.data.shape import describe_file, describe_query
 
     ratings.check(query)
+    if columns_only:
+        _print_columns(ratings.text, delimiter, as_json=as_json)
+        return
     columns = {"user": user, "item": item, "rating": rating, "timestamp": timestamp}
     taken = ""
     if query is None:
@@ -53,6 +60,23 @@ def describe(
         typer.echo(json.dumps(shape.to_dict(), indent=2))
         return
     _print(shape, taken)
+
+
+def _print_columns(file: str, delimiter: str | None, *, as_json: bool) -> None:
+    from dpsr.data.files.columns import columns_in
+    from dpsr.database import is_address
+    from dpsr.errors import ParameterError
+    from dpsr.quoting import for_terminal
+
+    if file == "-" or is_address(file):
+        raise ParameterError("--columns names the columns of a file, and there is none. Name them in the query.")
+    found = columns_in(Path(file), delimiter=delimiter)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2))
+        return
+    parts = {name: role for role, name in found.taken.items() if name is not None}
+    for name in found.names:
+        out.print(f"{for_terminal(name)}{f': {parts[name]}' if name in parts else ''}")
 
 
 def _print(shape: Shape, taken: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -25,7 +25,9 @@ from dpsr.cli.terminal import err, out
 from dpsr.quoting import for_terminal
 
 if TYPE_CHECKING:
-    from dpsr.release.personalise.files import Personal
+    from dpsr.release.personalise.base import PersonalAnswers
+
+    Personal: TypeAlias = PersonalAnswers[Any]
 
 EXAMPLE = "Example: dpsr personalise release/ ratings.csv --out lists.parquet"
 

@@ -36,7 +36,7 @@ from dpsr.cli.reading import (
 )
 from dpsr.cli.stages import showing_stages
 from dpsr.cli.terminal import err, out, promise, verdict
-from dpsr.cli.units import DeltaOption, PeopleOption, Unit, UnitOption, check_people, chosen_unit
+from dpsr.cli.units import DeltaOption, MadeUpOption, PeopleOption, Unit, UnitOption, check_people, chosen_unit
 
 if TYPE_CHECKING:
     from dpsr.pipeline.account import Account
@@ -75,6 +75,7 @@ def release(
     unit: UnitOption = None,
     delta: DeltaOption = None,
     users: PeopleOption = None,
+    people: MadeUpOption = None,
     ledger: Annotated[
         str | None, typer.Option(envvar="DPSR_LEDGER", help=f"Charge the budget kept here first: {LEDGER_HELP}")
     ] = None,
@@ -127,6 +128,7 @@ def release(
         from dpsr.data.files.catalogue import read_catalogue
         from dpsr.pipeline.account import Account
         from dpsr.pipeline.likes import check_unit_of_likes
+        from dpsr.pipeline.made_up import check_made_up
         from dpsr.pipeline.methods import build
         from dpsr.pipeline.publish import check_order, check_space, publish
 
@@ -142,6 +144,7 @@ def release(
         else:
             protects = chosen_unit(unit, ask=not yes, shown=shown) if method is Method.default else Unit.value
         check_people(protects, delta, users)
+        check_made_up(protects.value, people)
         estimator = build(method.value, epsilon, unit=protects.value, delta=delta, items=catalogue)
         estimator.check()
         account = Account.open(ledger, dataset, epsilon, note, unit=protects, delta=delta) if ledger else None
@@ -174,6 +177,7 @@ def release(
                     signer=signer,
                     last_call=too_late,
                     catalogue=catalogue,
+                    people=people,
                 )
     except KeyboardInterrupt:
         spent = "nothing was spent." if account is None else account.spent()

@@ -80,6 +80,8 @@ def promise(
 
 def verdict(certificate: Certificate) -> str:
     """What was spent, in words, afterwards."""
+    from dpsr.certify.odds import epsilon_text
+
     public = certificate.public
     colour, word = ("green", "private") if certificate.private else ("red", "NOT PRIVATE")
     delta = f", delta = {certificate.delta:.3g}" if certificate.delta else ""
@@ -89,9 +91,10 @@ def verdict(certificate: Certificate) -> str:
         lines = [f"{exact} ({asked}).", *(f"  {words}" for words in _other_units(certificate))]
         return "\n".join([*lines, *(f"[red]{for_terminal(reason, 400)}[/red]" for reason in certificate.reasons)])
     heavy = public["max_ratings_per_user"]
+    together = epsilon_text(certificate.epsilon_for_user(heavy))
     lines = [
         f"{exact} ({asked}).",
-        f"A person with k ratings is protected at k times that: {certificate.epsilon_for_user(heavy):.4g} for the "
+        f"A person with k ratings is protected at k times that: {together} for the "
         f"heaviest of {public['n_users']:,} users ({heavy:,} ratings).",
         *(f"[red]{for_terminal(reason, 400)}[/red]" for reason in certificate.reasons),
     ]
@@ -100,12 +103,14 @@ def verdict(certificate: Certificate) -> str:
 
 def _other_units(certificate: Certificate) -> list[str]:
     """What the same release costs for the units it was not made for."""
+    from dpsr.certify.odds import epsilon_text
+
     names = {"value": "the value of one rating", "rating": "that one rating exists", "user": "a whole person"}
     if certificate.likes:
         names |= {"value": "the weight of one interaction", "rating": "that one interaction exists"}
     said = []
     for unit, price in certificate.protection.items():
         if unit != certificate.unit:
-            cost = "not protected" if price is None else f"epsilon = {price.epsilon:.4g} at the same delta"
+            cost = "not protected" if price is None else f"epsilon = {epsilon_text(price.epsilon)} at the same delta"
             said.append(f"{names[unit]}: {cost}.")
     return said

@@ -40,6 +40,16 @@ PeopleOption = Annotated[
 ]
 
 
+MadeUpOption = Annotated[
+    int | None,
+    typer.Option(
+        "--people",
+        min=0,
+        help="For --unit rating or user: made-up people in the release; about as many as there are unless told.",
+    ),
+]
+
+
 def chosen_unit(unit: Unit | None, *, ask: bool, shown: Console) -> Unit:
     """The unit that was named; a person at a terminal is asked, a script gets `value` and is told so where it looks."""
     if unit is not None:

@@ -44,6 +44,9 @@ FAVOUR = 0.25
 TASTE = 0.35
 """tau^2: variance of the relative popularity of cells along the strongest axis of taste, believed before asking."""
 
+MOST_NAMED_CELLS = 1 << 14
+"""Cells whose items may be named, at most."""
+
 MOST_CELLS = 2_000
 """Frequent cells at most: their products fit a few dozen megabytes."""
 
@@ -62,6 +65,23 @@ def next_cells(popularity: Popularity, n_cells: int) -> Ints:
     return np.sort(popularity.order[: min(many, n_cells)])
 
 
+def cells_to_name(popularity: Popularity, threshold: float, *, by_person: bool) -> Ints:
+    """The cells whose items are to be named: as many as make the most of them pass, by what is known so far.
+
+    Where weights are by person, over fewer cells each of them weighs more: 1 / sqrt(share of all interactions) times.
+    """
+    order, shown = popularity.order, popularity.shown
+    if not by_person:
+        return order[: min(max(3 * RANK, int(popularity.known.sum())), MOST_NAMED_CELLS)]
+    total, best, size = max(popularity.total, 1e-9), (0, 0), 10.0
+    while size <= min(len(order), MOST_NAMED_CELLS):
+        inside = shown[order[: int(size)]]
+        weight = inside / np.sqrt(min(float(inside.sum()) / total, 1.0))
+        best = max(best, (int((weight > threshold).sum()), int(size)))
+        size *= _STEP
+    return order[: best[1] or min(len(order), rank_of(len(order)))]
+
+
 def favour_of(centre: Floats) -> Floats:
     """g of every frequent cell."""
     return np.asarray((centre / centre.max()) ** FAVOUR)
@@ -77,13 +97,13 @@ def strength(popularity: Floats, interactions: float, noise: float) -> float:
 def frequent_cells(popularity: Popularity, interactions: float, noise: float) -> Ints:
     """The cells whose second moments are worth asking; none where popularity itself is drowned."""
     order, shown, known = popularity.order, popularity.shown, popularity.known
-    total, chosen, size = max(float(shown[known].sum()), popularity.total), 0, 20.0
+    total, chosen, size = popularity.total, 0, 20.0
     while size <= min(MOST_CELLS, len(order)):
         T = int(size)
         if known[order[:T]].mean() < 0.7:
             break
         inside = shown[order[:T]]
-        S = strength(inside, interactions * min(float(inside.sum()) / total, 1.0) ** 2, noise)
+        S = strength(inside, interactions * min(float(inside.sum()) / max(total, 1e-9), 1.0) ** 2, noise)
         if max(min(75 * S, 100 * S ** (2 / 3)), _FEWEST) >= T:
             chosen = T
         size *= _STEP

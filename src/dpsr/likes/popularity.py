@@ -8,7 +8,7 @@ round is than what the earlier ones say of the same cells, and a round of noise 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from dpsr.arrays import Bools, Floats, Ints
 
 _MOST_GAIN = 4.0
 """Of rho: nobody has sixteen times as many cells in all as among those that were kept, on average."""
+
+_MANY = 2_000
+"""So many cells may be asked before the tallest of their noise matters."""
 
 _LEAST_SHOWN = 0.3
 """Deviations: a popularity is never believed to be below so much of its own noise."""
@@ -63,8 +66,9 @@ class Popularity:
 
     @property
     def known(self) -> Bools:
-        """Cells whose popularity stands out of its noise."""
-        return np.asarray(self.estimate > 1.5 * self.deviation)
+        """Cells whose popularity stands out of its noise: the more cells were asked, the further some noise reaches."""
+        far = max(1.5, sqrt(2 * log(max(len(self.asked) / _MANY, 1.0))))
+        return np.asarray(self.estimate > far * self.deviation)
 
     def add(self, cells: Ints, values: Floats, noise: float) -> Popularity:
         """One more round, over `cells`."""

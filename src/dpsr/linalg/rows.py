@@ -1,6 +1,8 @@
-"""Rows of people: one for each person and cell."""
+"""Rows of people: one for each person and cell, cells ascending."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,8 +10,22 @@ from dpsr.arrays import Floats, Ints
 from dpsr.linalg.compiled import kernel
 
 
+@dataclass(frozen=True, eq=False, repr=False)  # a generated repr would show values
+class PeopleRows:
+    """Everybody's rows; `y`, in half-widths around the midpoint, are means where items share a cell."""
+
+    indptr: Ints
+    cells: Ints
+    y: Floats
+
+    @classmethod
+    def by_cell(cls, indptr: Ints, cells: Ints, y: Floats) -> PeopleRows:
+        """From ratings, person by person, in any order; those without a cell (-1) go."""
+        return cls(*_one_row_per_cell(indptr, cells, y))
+
+
 @kernel
-def one_row_per_cell(indptr: Ints, cells: Ints, y: Floats) -> tuple[Ints, Ints, Floats]:
+def _one_row_per_cell(indptr: Ints, cells: Ints, y: Floats) -> tuple[Ints, Ints, Floats]:
     """Each person's rows, cells ascending; values in one cell become their mean, rows without a cell (-1) go."""
     ptr, to = np.zeros(len(indptr), np.int64), 0
     out_cells, out_y = np.empty(len(cells), np.int64), np.empty(len(cells))

@@ -12,8 +12,10 @@ import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.one_rating import scores
+from dpsr.certify.people import GRID
 from dpsr.people.cells import Cells
-from dpsr.people.levels import SIZES, PeopleLevels, Weights
+from dpsr.people.levels import PeopleLevels, Weights
+from dpsr.types.item_side import SIZES
 
 LEVELS, ACTIVITY, COEFFICIENTS, FIRST, MOMENTS, NAMES = 0.02, 0.03, 0.02, 0.2, 0.2, 0.04
 """Shares of mu^2: a few hundredths for what is one number over all people; a fifth to find out which cells are popular,
@@ -41,12 +43,16 @@ _FLOORS = (0, 2, 4, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class Round:
-    """How a round of scores weighs: see `PeopleVault.scores`; and the error it is expected to leave, per rating."""
+    """How a round of scores weighs: see `PeopleVault.scores`; and the error it is expected to leave, per rating.
+
+    `taste` is the part of the error that is due to factors.
+    """
 
     alpha: float
     gamma: float
     floor: float
     error: float
+    taste: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +95,13 @@ def best_round(
                 information = information / (1 + information * w.kappa / np.maximum(reach, 1e-6))
                 error = left_over(cells.lam, np.sqrt(information), cells.uncertainty, 1.0)
                 error += popularity_slope * left_over(cells.lam, reach, cells.popularity_uncertainty, noise / alpha)
+                of_taste = 0.0
                 for p in range(d):
                     told = noise / (gamma * np.sqrt(taste.variances[p]) * taste.known[p])
-                    error += taste.variances[p] * known[p] * left_over(cells.lam, reach, taste.uncertainty[:, p], told)
-                if best is None or error < best.error:
-                    best = Round(alpha, gamma, floor * size, error)
+                    left = left_over(cells.lam, reach, taste.uncertainty[:, p], told)
+                    of_taste += taste.variances[p] * known[p] * left
+                if best is None or error + of_taste < best.error:
+                    best = Round(alpha, gamma, floor * size, error + of_taste, of_taste)
     assert best is not None
     return best
 
@@ -107,7 +115,7 @@ def rating_weights(levels: PeopleLevels, shrink: float, width: float) -> Weights
     p /= p.sum()
     mean = float((p * width**2 / (z * z + width**2) ** 1.5).sum())
     square = float((p * z * z / (z * z + width**2)).sum())
-    return Weights(mean, square / mean, levels.people * mean)
+    return Weights(mean, square / mean, levels.people * mean, np.full(len(SIZES), mean))
 
 
 def best_shrink(
@@ -120,9 +128,9 @@ def best_shrink(
     best, least = 0.0, np.inf
     for shrink in (0.0, own):
         w = rating_weights(levels, shrink, width)
-        bound = scores({"bound": 1 << 20, "clip": clip, "shrink": shrink, "width": width})
+        bound = scores({"bound": GRID, "clip": clip, "shrink": shrink, "width": width})
         reach = cells.reach * w.mean / unit.mean
-        information = (reach / noise) ** 2 * 2.0**40 / bound
+        information = (reach / noise) ** 2 * GRID**2 / bound
         information = information / (1 + information * w.kappa / np.maximum(reach, 1e-6))
         error = left_over(cells.lam, np.sqrt(information), cells.uncertainty, 1.0)
         if error < least:

@@ -13,7 +13,7 @@ from dpsr.people.coefficients import SLOPE_VARIANCES, CoefficientPrior, read_coe
 from dpsr.people.factors import Factors
 from dpsr.people.levels import PeopleLevels, Weights
 from dpsr.types import Scale
-from dpsr.types.item_side import ItemSide
+from dpsr.types.item_side import Crowd, ItemSide
 
 _LEAST_RESIDUAL = 0.5
 """Of a rating's variance around its person's level, effects are never believed to explain more than half."""
@@ -71,7 +71,7 @@ class Learning:
         levels, mean = self.population, np.zeros(len(self.prior.mean))
         mean[0] = self.prior.mean[0]
         effects, features = np.zeros(self.n_cells), np.zeros((self.n_cells, 0))
-        uncertainty, residual = np.zeros(self.n_cells), 1.0
+        uncertainty, residual, crowd = np.zeros(self.n_cells), 1.0, None
         if self.cells is not None:
             cells, w = self.cells, np.maximum(self.cells.lam, 1e-12)
             columns = [one - np.average(one, weights=w) for one in (cells.effect, cells.popularity)]
@@ -82,9 +82,10 @@ class Learning:
                 uncertainty = uncertainty + self.factors.variance @ np.diag(self.prior.covariance)[3:]
             features = np.column_stack(columns)
             effects = cells.effect + features @ self.slopes
+            crowd = Crowd(levels.people, levels.counts, cells.lam, self.unit.by_activity)
         return ItemSide(
             self.scale, effects, uncertainty, features, residual, levels.spread, levels.level, mean,
-            self.prior.covariance,
+            self.prior.covariance, crowd,
         )  # fmt: skip
 
     def add_scores(self, values: Floats, noise: float, alpha: float, gamma: float, weights: Weights) -> None:

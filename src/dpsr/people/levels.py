@@ -8,18 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Floats
-from dpsr.types.item_side import ACTIVITY_BINS
-
-CENTRE = 0.25
-"""Own levels are measured from a quarter of the half-width above the middle of the scale."""
+from dpsr.types.item_side import ACTIVITY_BINS, CENTRE
+from dpsr.types.item_side import SIZES as SIZES
 
 # Beliefs before anything is asked, in half-widths of the scale or as ratios; wide on purpose.
 LEVEL_DEVIATION, LEVEL_STEP = 0.2, 0.06
 SPREAD, SPREAD_LOG_DEVIATION = 0.4, 0.6
 LEVEL_VARIANCE, LEVEL_VARIANCE_LOG_DEVIATION = 0.3, 1.0
-
-SIZES: Floats = np.concatenate([[1.0], 1.45 * 2.0 ** np.arange(1, ACTIVITY_BINS)])
-"""Typical number of ratings in an octave of activity: the mean of a density ~ 1/n."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,17 +74,19 @@ class PeopleLevels:
         return float((self.ratings * SIZES * c / (1 + SIZES * c)).sum() / self.ratings.sum())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Weights:
     """How ratings weigh when a person's vector has length one at most.
 
     `mean` weight of a rating; `kappa` = E[w^2] / E[w], so that the sampling variance of an effect is kappa over the
-    weighted count; `most` the largest weighted count an item can have: everybody rated it.
+    weighted count; `most` the largest weighted count an item can have: everybody rated it. `by_activity` is the weight
+    of a rating of somebody in each octave.
     """
 
     mean: float
     kappa: float
     most: float
+    by_activity: Floats
 
     @classmethod
     def of(cls, levels: PeopleLevels, size: float, floor: float) -> Weights:
@@ -99,6 +96,7 @@ class Weights:
             float((ratings * w).sum() / ratings.sum()),
             float((ratings * w**2).sum() / (ratings * w).sum()),
             float((levels.counts * w).sum()),
+            w,
         )
 
 

@@ -26,6 +26,7 @@ from dpsr.data.score import root_mean_square_error
 from dpsr.errors import DataError, NotFittedError, ParameterError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.cards import pages_of
+from dpsr.pipeline.made_up import with_made_up
 from dpsr.pipeline.notebook import shown_in_notebook
 from dpsr.privacy.ledger.ledger import Charge
 from dpsr.privacy.noise import NoiseSource
@@ -254,9 +255,13 @@ class PrivateRecommender(Parameters, ABC):
         self.release_ = self.release.with_titles(catalogue)
         return self
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the release folder with its card, whole or not at all; a ledger that paid records it first."""
-        contents, payment = self.release.contents, self._payment
+    def save(self, path: str | Path, *, overwrite: bool = False, people: int | None = None) -> Path:
+        """Write the release folder with its card, whole or not at all; a ledger that paid records it first.
+
+        Where people or ratings are protected it holds `people` made-up ones: about as many as there are unless told, 0
+        for none. They are drawn from the release alone and cost nothing.
+        """
+        contents, payment = with_made_up(self.release.contents, people), self._payment
         with atomic_folder(Path(path), overwrite=overwrite) as draft:
             write_release(contents, draft, pages=pages_of(contents))
             if payment is not None:

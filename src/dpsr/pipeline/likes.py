@@ -31,9 +31,6 @@ from dpsr.types.likes_side import LikesSide
 _SHY = 1 - 1e-9
 """Shares are floats and the vault counts exactly."""
 
-_MOST_NAMED = 1 << 14
-"""Cells whose items may be named, at most."""
-
 
 NO_VALUES = (
     "who did what is the secret of interactions, and unit='value' protects values alone: it would publish every row. "
@@ -84,8 +81,9 @@ def ask_names(vault: LikesVault, popularity: Popularity) -> ItemIndex:
     """The declared list, or the items that pass the threshold; all that is left of the budget goes there."""
     if vault.declared is not None:
         return ItemIndex(vault.declared, vault.declared)
-    many = min(max(3 * plan.RANK, int(popularity.known.sum())), _MOST_NAMED, vault.n_cells)
-    return ItemIndex(None, vault.names(_SHY * vault.left, popularity.order[:many]))
+    share = _SHY * vault.left
+    cells = plan.cells_to_name(popularity, vault.naming_threshold(share), by_person=vault.unit == "user")
+    return ItemIndex(None, vault.names(share, cells))
 
 
 def _ask_taste(vault: LikesVault, popularity: Popularity, frequent: Ints) -> LikesSide | None:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.amounts import check_delta
 from dpsr.certify.certificate import UNITS
+from dpsr.certify.normal import affordable_squared_mu
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.people import budget
 from dpsr.people.budget import Taste, best_round, best_shrink, cells_to_name, expected_taste, rating_weights
@@ -29,7 +30,7 @@ from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.contributions import coefficients_reach
 from dpsr.privacy.vault.people.rating_vault import CLIP, RAMP, SHRINK, WIDTH
-from dpsr.privacy.vault.people.vault import DELTA_FOR_NAMES, affordable
+from dpsr.privacy.vault.people.vault import DELTA_FOR_NAMES
 from dpsr.types.catalogue import Catalogue
 from dpsr.types.item_side import ItemIndex, ItemSide
 from dpsr.types.mask import Census, Ids, codes_of
@@ -131,13 +132,14 @@ def _effects_error(vault: RatingVault, state: Learning, share: float) -> float:
 
 
 def _products_pay(vault: RatingVault, state: Learning, share: float) -> bool:
-    """Whether half of what is left, spent on scores of people with factors, saves more than it costs the effects."""
+    """Whether half of what is left, spent on scores of people, saves more error of taste than it costs of effects."""
     assert state.cells is not None
     noise, taste, lam = vault.replaced / (vault.mu * np.sqrt(share / 2)), state.taste, state.cells.lam
     chosen = best_round(noise, state.population, state.cells, state.unit, state.popularity_slope, taste)
     known = np.array([state.population.known_per_rating(float(one)) for one in taste.known])
     today = float((taste.variances * known * (lam @ taste.uncertainty)).sum() / lam.sum())
-    return min(chosen.error, _effects_error(vault, state, share / 2)) < today + _effects_error(vault, state, share)
+    costs = _effects_error(vault, state, share / 2) - _effects_error(vault, state, share)
+    return chosen.taste + costs < today
 
 
 def _for_names(vault: PeopleVault) -> float:
@@ -268,7 +270,7 @@ def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool
             f"unit = {unit!r} needs a delta: the chance that the promise may fail, less than one over the number of "
             "people. For a million people write delta=1e-7 (or --delta 1e-7)."
         )
-    affordable(epsilon, (1 - DELTA_FOR_NAMES) * check_delta(delta))
+    affordable_squared_mu(epsilon, (1 - DELTA_FOR_NAMES) * check_delta(delta))
 
 
 def declared_items(items: Ids | Catalogue | None) -> pa.Array | None:

@@ -30,6 +30,7 @@ from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.estimator import announce
 from dpsr.pipeline.likes import check_unit_of_likes
+from dpsr.pipeline.made_up import check_made_up, with_made_up
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.value import DPSR
 from dpsr.privacy.ledger.ledger import Budget
@@ -97,11 +98,14 @@ def publish(
     signer: SigningKey | None = None,
     last_call: Callable[[], None] = lambda: None,
     catalogue: Catalogue | None = None,
+    people: int | None = None,
 ) -> Published:
     """Make the release and put it in its place. `last_call` is called when only the rename is left.
 
     With an `account` it is charged to a ledger; with a `signer` it is signed; a `catalogue` gives items their titles.
+    `people` are made up where real ones are protected: the usual number unless told, 0 for none.
     """
+    check_made_up(estimator.unit, people)
     check_order(estimator, target, account=account, overwrite=overwrite, signer=signer)
     if isinstance(ratings, RawInteractions | InteractionTable):
         check_unit_of_likes(estimator.unit)
@@ -112,10 +116,10 @@ def publish(
     try:
         with atomic_folder(target, overwrite=overwrite) as draft:
             if account is None:
-                contents = _titled(_made(estimator, ratings, journal, None), catalogue)
+                contents = _finished(_made(estimator, ratings, journal, None), catalogue, people)
                 certificate, digest = contents.certificate, _write(contents, None, draft, signer)
             else:
-                certificate, digest = _charged(ratings, estimator, draft, account, journal, signer, catalogue)
+                certificate, digest = _charged(ratings, estimator, draft, account, journal, signer, catalogue, people)
             last_call()
     except MemoryError:
         error = ReleaseError("there is not enough memory for these ratings. Run it on a larger machine.")
@@ -133,12 +137,13 @@ def _charged(
     journal: Journal | None,
     signer: SigningKey | None,
     catalogue: Catalogue | None,
+    people: int | None,
 ) -> tuple[Certificate, str]:
     """Charge, fit, write, record; the certificate and the manifest's SHA-256."""
     announce("Charging the ledger")
     charge = account.charge(estimator.charged_as, fingerprint_of(census_of(ratings), estimator.unit))
     paid = estimator.unfitted().set_params(**charge.settings)
-    contents = _titled(_made(paid, ratings, journal, charge.reference), catalogue)
+    contents = _finished(_made(paid, ratings, journal, charge.reference), catalogue, people)
     charge.check(contents.certificate)
     digest = _write(contents, account.budget, draft, signer)
     account.ledger.record(charge, contents.certificate, manifest=digest)
@@ -163,6 +168,11 @@ def _made(
             )
         return estimator.fit_table(table, journal, charge=charge)
     return estimator.fit_table(table, journal, charge=charge)
+
+
+def _finished(contents: AnyContents, catalogue: Catalogue | None, people: int | None) -> AnyContents:
+    """With titles, and with made-up people."""
+    return with_made_up(_titled(contents, catalogue), people)
 
 
 def _titled(contents: AnyContents, catalogue: Catalogue | None) -> AnyContents:

@@ -187,7 +187,7 @@ class DPSR(PrivateRecommender):
                 vault = RatingVault(ratings, self.epsilon, self.delta, **asked)
                 side, index = learn_ratings(vault)
         settings = {"epsilon": self.epsilon, "unit": self.unit, "delta": self.delta}
-        return ItemRelease(side, index, vault.certificate(), "people", settings)
+        return ItemRelease(side, index, vault.certificate(), "people", settings).with_people()
 
     def _fit_likes(
         self, likes: InteractionTable, journal: Journal | None, charge: ChargeReference | None

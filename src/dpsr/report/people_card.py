@@ -15,6 +15,7 @@ from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.report.card import Limit, budget_facts, environment, page_policy, source
 from dpsr.report.facts import Name, display_name
+from dpsr.report.made_up import made_up_facts
 
 _ASKED = {
     "levels": "how many people there are, their mean level and spread",
@@ -56,6 +57,12 @@ LIMITS = (
         "medium",
         "Rare items stay unnamed",
         "Without a declared catalogue only items that many people rated have names; about the others their cells tell.",
+    ),
+    Limit(
+        "medium",
+        "Made-up people are made up",
+        "They have what was asked about real ones and nothing else: which items go together and how levels are used "
+        "beyond mean and spread is the model's, not the people's.",
     ),
     Limit(
         "low",
@@ -114,6 +121,7 @@ def people_card(release: ItemRelease, *, budget: Budget | None = None, signer: s
         rows="ratings",
         factors=release.side.n_factors,
         popular=_popular(release),
+        made_up=made_up_facts(release),
         limits=LIMITS,
     )
 

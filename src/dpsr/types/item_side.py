@@ -17,15 +17,24 @@ import pyarrow as pa
 
 from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.linalg.own_regression import predict_pairs, regress
-from dpsr.types.mask import Ids, codes_of
+from dpsr.linalg.rows import PeopleRows
+from dpsr.types.mask import Ids, codes_of, id_array
 from dpsr.types.scale import Scale
 
 HASHED_CELLS = 1 << 16
 """Cells where no list of items was declared: some three times the items of the largest catalogues we have in mind, and
 their noise costs nothing, for it is the same on every cell."""
 
+CENTRE = 0.25
+"""Own levels are measured from a quarter of the half-width above the middle of the scale: ratings lie there, as a guess
+before anything is asked."""
+
 ACTIVITY_BINS = 14
 """Octaves of the number of ratings of a person: 1, 2 to 3, 4 to 7, ..., 8192 and more."""
+
+
+SIZES: Floats = np.concatenate([[1.0], 1.45 * 2.0 ** np.arange(1, ACTIVITY_BINS)])
+"""Typical number of ratings in an octave of activity: the mean of a density ~ 1/n."""
 
 
 def hashed_cells(ids: pa.Array) -> Ints:
@@ -71,6 +80,22 @@ class OwnSide:
 
 
 @dataclass(frozen=True, eq=False)
+class Crowd:
+    """How many people there are and what they meet, as noisy answers say.
+
+    people                          how many
+    activity (ACTIVITY_BINS)        people by octave of their number of ratings
+    counts (cells)                  weighted counts: a rating of somebody in octave k counts weights[k]
+    weights (ACTIVITY_BINS)
+    """
+
+    people: float
+    activity: Floats
+    counts: Floats
+    weights: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class ItemSide:
     """Everything needed to predict for anybody from their own ratings. Ratings are in half-widths around the midpoint.
 
@@ -80,6 +105,7 @@ class ItemSide:
     spread                          deviation of a rating around its person's own level, in half-widths
     own_levels (ACTIVITY_BINS)      mean own level of people with so many ratings, in half-widths
     mean, covariance (k)            where people's coefficients on (1, features) lie
+    crowd                           how many people, how active, and what they meet; None before it was asked
     """
 
     scale: Scale
@@ -91,6 +117,7 @@ class ItemSide:
     own_levels: Floats
     mean: Floats
     covariance: Floats
+    crowd: Crowd | None = None
 
     @property
     def n_cells(self) -> int:
@@ -109,12 +136,12 @@ class ItemSide:
         """The expected own level, in spreads, of people with so many ratings."""
         return self.own_levels[activity_of(counts)] / self.spread
 
-    def own_side(self, indptr: Ints, cells: Ints, y: Floats) -> OwnSide:
-        """What these people's ratings say (rows of a person together, one for each cell), each from their own alone."""
-        level = self.level_of(np.diff(indptr))
+    def own_side(self, rows: PeopleRows) -> OwnSide:
+        """What these people's ratings say, each from their own alone."""
+        level = self.level_of(np.diff(rows.indptr))
         fitted = regress(
-            indptr, cells, y / self.spread, level, self.effects, self.features, self.uncertainty, self.residual,
-            self.mean, self.covariance,
+            rows.indptr, rows.cells, rows.y / self.spread, level, self.effects, self.features, self.uncertainty,
+            self.residual, self.mean, self.covariance,
         )  # fmt: skip
         return OwnSide(level, *fitted)
 
@@ -159,7 +186,7 @@ class ItemIndex:
         """The cell of each item; -1 for one outside a declared list."""
         if self.declared is not None:
             return codes_of(ids, self.declared)
-        return hashed_cells(ids if isinstance(ids, pa.Array) else pa.array(np.asarray(ids)))
+        return hashed_cells(id_array(ids))
 
     @cached_property
     def named_cells(self) -> Ints:

@@ -20,6 +20,7 @@ import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.linalg.compiled import kernel
+from dpsr.linalg.rows import PeopleRows
 
 METHODS = ("popularity", "factors", "item-item", "factors and item-item")
 
@@ -72,9 +73,9 @@ class LikesSide:
         place[self.frequent] = np.arange(len(self.frequent))
         return place
 
-    def people(self, indptr: Ints, cells: Ints, strengths: Floats) -> Floats:
-        """(1, 1, phi) of people whose rows these are, or (1, 0, 0) of somebody who did nothing that is frequent."""
-        sums, entered = _enter(indptr, cells, strengths, self._places, self.entry)
+    def people(self, rows: PeopleRows) -> Floats:
+        """(1, 1, phi) of people whose strengths these are, or (1, 0, 0) of somebody who did nothing frequent."""
+        sums, entered = _enter(rows.indptr, rows.cells, rows.y, self._places, self.entry)
         met, n = sums > 0, np.maximum(sums, 1e-9)[:, None]
         phi = (entered - n * (self.centre @ self.entry)) / (self.ridge + n * self.gram)
         return np.column_stack([np.ones(len(sums)), met, np.where(met[:, None], phi, 0.0)])

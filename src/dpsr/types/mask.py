@@ -121,6 +121,14 @@ def codes_of(ids: Ids, vocabulary: pa.Array) -> Ints:
     return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
+def id_array(ids: Ids) -> pa.Array:
+    """Ids as an Arrow array, whatever they came in; none at all are text."""
+    if isinstance(ids, pa.Array):
+        return ids
+    listed = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
+    return pa.array(listed) if listed else pa.array([], type=pa.string())
+
+
 def _arrow(ids: Ids) -> pa.Array | None:
     """Ids as an Arrow array, at the speed of Arrow; None for what it cannot hold in one type."""
     if isinstance(ids, pa.Array):

@@ -9,14 +9,14 @@ noisy ratings, weigh them. Sums reach each row as one observation of its effect.
 
 **Which start, how many sweeps.** Averaging over uncertain factors shrinks them, and where noise hides them it may
 shrink them away before they can show: variational inference has several fixed points there, and the start decides on
-one. So there are three starts,
+one. So there are two starts,
 
     cautious    what is not explained yet is residual: factors must show
-    hopeful     factors are expected, at their prior size
     bold        factors are taken for known, as alternating least squares does
 
-and noisy ratings that were held out choose among them; then the chosen one learns on with all ratings. On large sets
-rows are well known, and the cautious start is the only one.
+and noisy ratings that were held out choose between them after a few sweeps; the chosen one learns on with all ratings.
+Where no direction stands out of what random signs give (`start.py`) there is no taste to hide, and on very large sets
+rows are well known: there the cautious start is the only one.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from dpsr.value.effects import EffectObservation, Effects
 from dpsr.value.kernels import packed_size
 from dpsr.value.levels import LevelFamily, with_variance
 from dpsr.value.priors import COEFFICIENT, EFFECT, FACTORS, SLOPES, doubted_ridge
-from dpsr.value.side import Evidence, Posterior, Prior, Rows, add_evidence_about_weights, posterior
-from dpsr.value.start import Belief, effect_variances, leading_users
+from dpsr.value.side import Evidence, Posterior, Prior, Rows, posterior
+from dpsr.value.start import Belief, effect_variances, leading_directions
 from dpsr.value.sweep import CHOICE, NOISY, SYMBOL, WEIGHT, Reader, Sides, Sweep, Tally, held_out
 
 Tables = Mapping[int, Floats]
@@ -127,18 +127,15 @@ class EvidenceState:
         for prior, variance in zip((self.item_prior, self.user_prior), found, strict=True):
             prior.start_effect_at(max(variance, _LEAST_EFFECT * typical))
 
-    def find_factors(self, tables: Tables, family: LevelFamily, *, trial: bool = False) -> None:
-        """Start the factors where the noisy ratings point (`start.py`)."""
+    def find_factors(self, tables: Tables, family: LevelFamily, *, trial: bool = False) -> bool:
+        """Start the factors where the noisy ratings point (`start.py`); whether any direction stands out of chance."""
         k = min(self.k, *self.design.census.shape)
-        if k:
-            reader = Reader.of(tables, family)
-            self.f[:, :k] = leading_users(
-                self.design.table, self.left, self.right, reader, self.residual, k, trial=trial
-            )
-
-    def expect_factors(self) -> None:
-        """Take the factors at their prior size, which leaves less to the residual."""
-        self.residual = max(self.residual - FACTORS * self.variance, _FIRST_RESIDUAL * self.variance)
+        if k == 0:
+            return False
+        reader = Reader.of(tables, family)
+        found = leading_directions(self.design.table, self.left, self.right, reader, self.residual, k, trial=trial)
+        self.f[:, :k] = found.users
+        return found.strength > _STANDS_OUT
 
     def held_out(self, tables: Tables, family: LevelFamily) -> Floats:
         """How likely the held-out symbols were, in logs."""
@@ -208,11 +205,8 @@ class EvidenceState:
     def _solve_items(self, a: Floats, h: Floats, observation: EffectObservation) -> None:
         """All items given the users: V first, then the rows, then L."""
         rows = Rows(a, h, observation.value, observation.variance, self.design.z, self.design.census.item_counts > 0)
-        about = Evidence.none(self.item_prior)
-        add_evidence_about_weights(rows, self.item_prior, about)
-        self.item_prior.learn_weights(about)
         evidence = Evidence.none(self.item_prior)
-        self.items = posterior(rows, self.item_prior, self.k, evidence, about_weights=False)
+        self.items = posterior(rows, self.item_prior, self.k, evidence, weights_first=True)
         self.item_prior.learn_covariance(evidence)
         self.item_rows = rows
         d = self.design.x.shape[1]
@@ -221,8 +215,15 @@ class EvidenceState:
 
 _SWEEPS, _STABLE = 8, 0.005
 _BOLD_SWEEPS, _STALLED = 60, 0.96
-TRIAL_RATINGS = 200_000
-"""The most ratings with which several starts are tried: three times the work."""
+
+_TRIAL, _BOLD_TRIAL, _AFTER_BOLD = 3, 4, 2
+"""Sweeps after which starts are compared: of the cautious one; of the bold one, and then as the cautious one learns."""
+
+_STANDS_OUT = 1.02
+"""Strength of directions from which on a bold start is tried; chance alone moves it by less than a hundredth."""
+
+TRIAL_RATINGS = 1_000_000
+"""The most ratings with which two starts are tried: twice the work."""
 
 
 def learn_from_symbols(
@@ -245,9 +246,8 @@ def learn_from_symbols(
     several = several_starts and state.design.census.n_ratings <= TRIAL_RATINGS
     if effects_from_pairs:
         state.find_effects(tables, starts.family(state))
-    state.find_factors(tables, starts.family(state), trial=several)
-    if several:
-        state = starts.from_best_start(state)
+    if state.find_factors(tables, starts.family(state), trial=several) and several:
+        state = starts.from_better_start(state)
     else:
         starts.sweep_until_stable(state, begin=True)
     state.finish(tables, starts.family(state), observations[1], released)
@@ -267,43 +267,46 @@ class Starts:
         """Ratings around their means as a state sees them."""
         return with_variance(self.y, self.log_base, state.residual, state.sample)
 
-    def from_best_start(self, state: EvidenceState) -> EvidenceState:
-        """Each start learns without the ratings held out; the most likely one learns on with them."""
-        cautious, hopeful, bold = state.fork(), state.fork(), state.fork()
-        hopeful.expect_factors()
-        for start in (cautious, hopeful):
-            self.sweep_until_stable(start, begin=True, trial=True)
-        self._take_for_known(bold, begin=True, trial=True)
-        self.sweep_until_stable(bold, trial=True)
-        best = self.most_likely([cautious, hopeful, bold])
-        if best is bold:
-            self._take_for_known(best)
-        self.sweep_until_stable(best)
-        return best
+    def from_better_start(self, state: EvidenceState) -> EvidenceState:
+        """Both starts learn a little without the ratings held out; the likelier one learns on with them."""
+        cautious, bold = state.fork(), state.fork()
+        self._sweep(cautious, _TRIAL, begin=True, trial=True)
+        self._sweep(bold, _BOLD_TRIAL, begin=True, bold=True, trial=True)
+        self._sweep(bold, _AFTER_BOLD, trial=True)
+        better = self.most_likely([cautious, bold])
+        if better is bold:
+            self._take_for_known(better)
+        self.sweep_until_stable(better, _SWEEPS if better is bold else _SWEEPS - _TRIAL)
+        return better
 
-    def _take_for_known(self, state: EvidenceState, *, begin: bool = False, trial: bool = False) -> None:
+    def _take_for_known(self, state: EvidenceState) -> None:
         """Bold sweeps, two by two, as long as each pair leaves clearly less unexplained."""
         before = np.inf
         for pair in range(_BOLD_SWEEPS // 2):
-            now = self.family(state)
-            state.sweep(self.tables, now, self.observations, users=pair > 0 or not begin, bold=True, trial=trial)
-            state.sweep(self.tables, now, self.observations, bold=True, trial=trial)
+            self._sweep(state, 2, bold=True)
             if pair > 1 and state.residual > _STALLED * before:
                 break
             before = state.residual
 
-    def sweep_until_stable(self, state: EvidenceState, *, begin: bool = False, trial: bool = False) -> None:
-        """Sweep until the means are stable; the spread of ratings around them is learned on the way.
+    def sweep_until_stable(self, state: EvidenceState, most: int = _SWEEPS, *, begin: bool = False) -> None:
+        """Sweep until the means are stable; the spread of ratings around them is learned on the way."""
+        for sweep in range(0, most, 2):
+            moved = self._sweep(state, min(2, most - sweep), begin=begin and sweep == 0)
+            if moved < _STABLE:
+                break
 
-        At the beginning items come first, because users know nothing yet about their factors.
+    def _sweep(self, state: EvidenceState, times: int, *, begin: bool = False, **how: bool) -> float:
+        """So many sweeps; how far the last one moved the means.
+
+        At the beginning items come first, because users know nothing yet about their factors. The spread of ratings
+        around their means is looked at every second time.
         """
-        for sweep in range(_SWEEPS):
+        moved = 0.0
+        for sweep in range(times):
             if sweep % 2 == 0:
                 now = self.family(state)
-            begins = begin and sweep == 0
-            moved = state.sweep(self.tables, now, self.observations, users=not begins, trial=trial)
-            if moved < _STABLE and not begins:
-                break
+            moved = state.sweep(self.tables, now, self.observations, users=sweep > 0 or not begin, **how)
+        return moved
 
     def most_likely(self, states: Sequence[EvidenceState]) -> EvidenceState:
         """The first, or a later one under which held-out symbols are more likely, by more than a standard error."""

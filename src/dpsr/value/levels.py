@@ -32,12 +32,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
+from dpsr.linalg.compiled import kernel
 
 GRID = 61
 """Means at which the family is tabulated; between them everything is interpolated."""
 
 _EDGE = 0.02
 """How far the outermost means stay from the ends of the scale, where a distribution has no width left."""
+
+_MOST_STEPS, _CLOSE = 60, 1e-12
+"""Steps towards a mean, and how near to it is near enough, in half-widths of the scale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,16 +67,40 @@ class LevelFamily:
 
 
 def tabulate(y: Floats, log_base: Floats, curvature: float) -> LevelFamily:
-    """The family with base measure exp(log_base) and the given curvature; t1(m) by bisection."""
+    """The family with base measure exp(log_base) and the given curvature."""
     means = np.linspace(-1 + _EDGE, 1 - _EDGE, GRID)
     bound = (20.0 + np.ptp(log_base)) / (y[1] - y[0]) + 4 * abs(curvature) + 20
-    low, high = np.full(GRID, -bound), np.full(GRID, bound)
-    for _ in range(50):
-        middle = (low + high) / 2
-        below = _tilted(y, log_base, middle, curvature) @ y < means
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    table = _tilted(y, log_base, (low + high) / 2, curvature)
+    logit = log_base + curvature * y**2
+    logit = logit + _tilts(y, logit, means, bound)[:, None] * y
+    table = np.exp(logit - logit.max(axis=1, keepdims=True))
+    table /= table.sum(axis=1, keepdims=True)
     return LevelFamily(y, means, table, np.maximum(table @ y**2 - (table @ y) ** 2, 1e-6))
+
+
+@kernel
+def _tilts(y: Floats, logit: Floats, means: Floats, bound: float) -> Floats:
+    """t1 of every mean, ascending.
+
+    Newton's method, whose derivative is the variance, from the mean before; bisection where it would leave the bracket.
+    """
+    tilts, tilt = np.empty(len(means)), 0.0
+    for g in range(len(means)):
+        low, high = -bound, bound
+        for _ in range(_MOST_STEPS):
+            most = (logit + tilt * y).max()
+            total, first, second = 0.0, 0.0, 0.0
+            for x in range(len(y)):
+                p = np.exp(logit[x] + tilt * y[x] - most)
+                total, first, second = total + p, first + p * y[x], second + p * y[x] ** 2
+            found = first / total
+            if abs(found - means[g]) < _CLOSE:
+                break
+            low, high = (tilt, high) if found < means[g] else (low, tilt)
+            tilt += (means[g] - found) / max(second / total - found * found, 1e-12)
+            if not low < tilt < high:
+                tilt = (low + high) / 2
+        tilts[g] = tilt
+    return tilts
 
 
 def with_variance(y: Floats, log_base: Floats, variance: float, centres: Floats) -> LevelFamily:
@@ -86,12 +114,6 @@ def with_variance(y: Floats, log_base: Floats, variance: float, centres: Floats)
         else:
             high = middle
     return family
-
-
-def _tilted(y: Floats, log_base: Floats, t1: Floats, t2: float) -> Floats:
-    logit = log_base + t2 * y**2 + t1[:, None] * y
-    table = np.exp(logit - logit.max(axis=1, keepdims=True))
-    return table / table.sum(axis=1, keepdims=True)
 
 
 _MEAN_PRIOR = 0.1

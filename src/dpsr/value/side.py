@@ -154,33 +154,31 @@ class Posterior:
         return cls(np.empty((n, d)), np.empty((n, d), np.float32), np.empty((n, packed_size(k)), np.float32))
 
 
-def add_evidence_about_weights(rows: Rows, prior: Prior, evidence: Evidence) -> None:
-    """What the rows say about V."""
-    inverse, dx = prior.precision, prior.groups.shape[1]
-    for piece in _pieces(len(rows.h)):
-        C, h = _solve(rows, piece, inverse)
-        _about_weights(C, h, rows.features[piece], inverse, dx, evidence)
+def posterior(rows: Rows, prior: Prior, k: int, evidence: Evidence, *, weights_first: bool = False) -> Posterior:
+    """The posterior of all rows at the present prior; what they say about V and L is added to `evidence`.
 
-
-def posterior(rows: Rows, prior: Prior, k: int, evidence: Evidence, *, about_weights: bool) -> Posterior:
-    """The posterior of all rows at the present prior; what they say about L, and perhaps V, is added to `evidence`."""
-    inverse, dx = prior.precision, prior.groups.shape[1]
-    result, last = Posterior.empty(len(rows.h), prior.dimensions, k), prior.dimensions - k
+    With `weights_first` the prior learns V from it before the rows do.
+    """
+    inverse, dx, n = prior.precision, prior.groups.shape[1], len(rows.h)
+    result, last = Posterior.empty(n, prior.dimensions, k), prior.dimensions - k
+    pull = np.empty((n, prior.dimensions, dx))  # how a row follows what is expected of it: C_i L^-1 E
     corner = last + np.array(np.tril_indices(k))
-    for piece in _pieces(len(rows.h)):
+    for piece in _pieces(n):
         C, h = _solve(rows, piece, inverse)
-        expected = rows.features[piece] @ prior.weights
-        mean = np.einsum("iab,ib->ia", C, h + expected @ inverse[:dx])
-        result.mean[piece] = mean
+        result.mean[piece] = np.einsum("iab,ib->ia", C, h)
         result.variance[piece] = np.einsum("iaa->ia", C)
         result.factor_covariance[piece] = C[:, corner[0], corner[1]]
-        if about_weights:
-            _about_weights(C, h, rows.features[piece], inverse, dx, evidence)
-        active = rows.active[piece]
-        mean[:, :dx] -= expected
-        evidence.total[:] += C[active].sum(axis=0)
-        evidence.scatter[:] += mean[active].T @ mean[active]
-        evidence.rows[:] += active.sum()
+        pull[piece] = (C.reshape(-1, prior.dimensions) @ inverse[:, :dx]).reshape(len(h), -1, dx)
+        evidence.total[:] += np.tensordot(rows.active[piece].astype(np.float64), C, 1)
+        _about_weights(result.mean[piece], pull[piece], rows.features[piece], inverse, evidence)
+    if weights_first:
+        prior.learn_weights(evidence)
+    expected = rows.features @ prior.weights
+    result.mean[:] += np.einsum("iab,ib->ia", pull, expected)
+    deviations = result.mean[rows.active]
+    deviations[:, :dx] -= expected[rows.active]
+    evidence.scatter[:] += deviations.T @ deviations
+    evidence.rows[:] += len(deviations)
     return result
 
 
@@ -209,10 +207,22 @@ def _solve(rows: Rows, piece: slice, inverse: Floats) -> tuple[Floats, Floats]:
     return C, h
 
 
-def _about_weights(C: Floats, h: Floats, f: Floats, inverse: Floats, dx: int, evidence: Evidence) -> None:
-    M = inverse[:dx, :dx] - inverse[:dx] @ C @ inverse[:, :dx]
-    evidence.gram[:] += (f[:, :, None] * f[:, None, :]).reshape(len(f), -1).T @ M.reshape(len(f), -1)
-    evidence.right[:] += f.T @ (np.einsum("iab,ib->ia", C, h) @ inverse[:, :dx])
+def _about_weights(unpulled: Floats, pull: Floats, f: Floats, inverse: Floats, evidence: Evidence) -> None:
+    """The normal equations of V; `unpulled` is C_i h_i."""
+    n, d, dx = pull.shape
+    M = inverse[:dx, :dx] - (pull.transpose(0, 2, 1).reshape(-1, d) @ inverse[:, :dx]).reshape(n, dx, dx)
+    (q, p), (a, b) = np.tril_indices(f.shape[1]), np.tril_indices(dx)
+    packed = (f[:, q] * f[:, p]).T @ M[:, a, b]  # both f f' and M_i are symmetric
+    evidence.gram[:] += packed[_places(f.shape[1])][:, _places(dx)]
+    evidence.right[:] += f.T @ (unpulled @ inverse[:, :dx])
+
+
+def _places(n: int) -> npt.NDArray[np.int64]:
+    """Where each entry of a symmetric n x n matrix, row by row, lies among those of its lower triangle."""
+    i, j = np.tril_indices(n)
+    place = np.empty((n, n), dtype=np.int64)
+    place[i, j] = place[j, i] = np.arange(len(i))
+    return place.ravel()
 
 
 def _geometric(N: Floats, S: Floats) -> Floats:

@@ -13,11 +13,13 @@ sums, as far as that is less certain: t0^2 / (1 + k/2) where k rows are known fr
 
 **Factors.** The leading directions of what the means leave unexplained: the residuals of the noisy ratings, weighted
 and scaled by degree so that heavy rows do not drown the others, on the observed cells; their left singular vectors, in
-units of their own size, are the users' first factors.
+units of their own size, are the users' first factors. With signs drawn at random the same residuals have singular
+values that noise alone would give: how far the leading ones exceed these tells whether there is taste to be found.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,11 +92,25 @@ _EXCESS = "excess"
 _TOLERANCE, _PRODUCTS = 1e-2, 12
 """A start needs directions, not digits."""
 
+_TINY = 1e-300
 
-def leading_users(
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Where the unexplained points: k user factors of unit size, none beyond three, and how far they stand out.
+
+    `strength` is the sum of the leading singular values over that of the same residuals with random signs: one where
+    there is nothing but noise.
+    """
+
+    users: Floats
+    strength: float
+
+
+def leading_directions(
     table: Table, left: ColumnStack, right: Floats, reader: Reader, residual: float, k: int, *, trial: bool
-) -> Floats:
-    """k user factors of unit size, none beyond three; in a `trial`, without the ratings that are held out."""
+) -> Directions:
+    """The k leading directions; in a `trial`, without the ratings that are held out."""
     users, items = degree_scales(table.census.user_counts), degree_scales(table.census.item_counts)
 
     def write(block: Block) -> BlockResult:
@@ -105,19 +121,37 @@ def leading_users(
         excess = w * (z - eta) * np.repeat(users[block.users], block.counts) * items[block.items]
         return BlockResult({_EXCESS: excess.astype(np.float32)})
 
-    def gram(X: Floats) -> Floats:
-        def add(block: Block, sums: Floats) -> None:
-            values = block.columns[_EXCESS].astype(np.float64)
-            add_by_item(block, by_user(block, X, values), sums, values)
+    def leading(values_of: Callable[[Block], Floats]) -> tuple[Floats, Floats]:
+        def gram(X: Floats) -> Floats:
+            def add(block: Block, sums: Floats) -> None:
+                values = values_of(block)
+                add_by_item(block, by_user(block, X, values), sums, values)
 
-        return table.run(add, [zeros(*X.shape)], reads=[_EXCESS]).sums[0]
+            return table.run(add, [zeros(*X.shape)], reads=[_EXCESS]).sums[0]
+
+        return leading_right(gram, table.census.n_items, k, tol=_TOLERANCE, products=_PRODUCTS)
 
     def project(block: Block) -> BlockResult:
-        return BlockResult(rows=(by_user(block, V, block.columns[_EXCESS].astype(np.float64)),))
+        return BlockResult(rows=(by_user(block, V, _excess(block)),))
 
     table.run(write, reads=[CHOICE, SYMBOL], writes=[_EXCESS])
-    _, V = leading_right(gram, table.census.n_items, k, tol=_TOLERANCE, products=_PRODUCTS)
+    found, V = leading(_excess)
+    by_chance, _ = leading(_with_random_signs)
     U = table.run(project, reads=[_EXCESS]).rows[0]
     table.drop(_EXCESS)
     size = np.sqrt(np.mean(U**2, axis=0))
-    return np.clip(U / np.where(size > 0, size, 1.0), -3, 3)
+    return Directions(
+        np.clip(U / np.where(size > 0, size, 1.0), -3, 3), float(found.sum() / max(by_chance.sum(), _TINY))
+    )
+
+
+def _excess(block: Block) -> Floats:
+    return block.columns[_EXCESS].astype(np.float64)
+
+
+def _with_random_signs(block: Block) -> Floats:
+    """The signs depend on the places of ratings alone: the same however the table is cut."""
+    place = np.arange(block.start, block.start + len(block.items), dtype=np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64
+        place = (place ^ (place >> np.uint64(shift))) * np.uint64(factor)
+    return np.where(place >> np.uint64(63), _excess(block), -_excess(block))

@@ -235,7 +235,7 @@ class Sweep:
         a, h = np.zeros((n, packed_size(d))), np.zeros((n, d))
         _normal(np.arange(n), block.indptr, block.items, _DIRECT, rest, w, self._items_as_partners, a, h)
         rows = Rows(a, h, self.observation.value[who], self.observation.variance[who], s.x[who], block.counts > 0)
-        return posterior(rows, self.prior, k, evidence, about_weights=True)
+        return posterior(rows, self.prior, k, evidence)
 
     def _tell_items(
         self, block: Block, z: Floats, w: Floats, c: Floats, f: Floats, covariance: Singles | None, a: Floats, h: Floats

@@ -48,7 +48,7 @@ def ratings():
 def folder(request, ratings, tmp_path_factory):
     """A release as a curator publishes it: system noise, card, no list of items declared."""
     target = tmp_path_factory.mktemp(request.param) / "release"
-    return publish(ratings, DPSR(12.0, unit=request.param, delta=DELTA), target).folder
+    return publish(ratings, DPSR(12.0, unit=request.param, delta=DELTA), target, people=300).folder
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +102,10 @@ def test_no_file_tells_an_exact_total(folder, ratings):
     for path in folder.glob("*.parquet"):
         table = pq.read_table(path)
         assert len(table) not in totals
-        for column in table.columns:
-            if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if path.name == "synthetic.parquet" and name == "user":
+                assert set(np.asarray(column).tolist()) == set(range(1, 301))  # made-up people are numbered
+            elif pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
                 assert not totals & set(np.asarray(column).tolist())
 
 
@@ -117,6 +119,7 @@ def test_the_canary_test_would_notice(folder, tmp_path):
 def test_the_folder_holds_cells_items_certificate_and_pages_alone(folder):
     assert {path.name for path in folder.iterdir()} == {
         "card.html", "cells.parquet", "certificate.json", "items.parquet", "manifest.json", "model.json",
+        "synthetic.parquet",
     }  # fmt: skip
     assert len(pq.read_table(folder / "cells.parquet")) == HASHED_CELLS
 
@@ -254,6 +257,7 @@ def test_a_release_that_names_next_to_nothing_is_read_back(model, tmp_path, n):
         model.release_.side,
         **{name: np.resize(getattr(model.release_.side, name), HASHED_CELLS) for name in ("effects", "uncertainty")},
         features=np.resize(model.release_.side.features, (HASHED_CELLS, model.release_.side.features.shape[1])),
+        crowd=replace(model.release_.crowd, counts=np.resize(model.release_.crowd.counts, HASHED_CELLS)),
     )
     vault = DPSR(1.0, unit="user", delta=DELTA, random_state=0).fit(canaries())
     release = ItemRelease(side, hashed, vault.certificate, settings=vault.release_.settings)
@@ -271,7 +275,7 @@ def test_a_model_with_a_list_of_items_can_be_shown(model):
 
 def test_a_folder_that_is_loaded_and_saved_again_is_the_same(folder, tmp_path):
     again = load_release(folder).save(tmp_path / "again")
-    for name in ("cells.parquet", "items.parquet", "model.json", "certificate.json"):
+    for name in ("cells.parquet", "items.parquet", "model.json", "certificate.json", "synthetic.parquet"):
         assert (again / name).read_bytes() == (folder / name).read_bytes()
 
 

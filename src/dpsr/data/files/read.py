@@ -48,7 +48,7 @@ def columns_of_file(path: str | PathLike[str], kind: Kind = RATING_ROWS, /, **na
         return columns_of_json_lines(Path(path), kind, **named)
     file, layout, roles = recognised(path, kind, **named)
     if layout is None:
-        return _columns_of_parquet(file, _parquet_schema(file), roles)
+        return _columns_of_parquet(file, parquet_schema(file), roles)
     return columns_of_text(file, layout, roles)
 
 
@@ -58,7 +58,7 @@ def columns_taken(path: str | PathLike[str], kind: Kind = RATING_ROWS, /, **name
         named.pop("delimiter", None)
         return taken_from_json_lines(Path(path), kind, **named)
     file, layout, roles = recognised(path, kind, **named)
-    names = list(layout.names) if layout else _parquet_schema(file).names
+    names = list(layout.names) if layout else parquet_schema(file).names
     shown = [f"column {place + 1}" for place in range(len(names))] if layout and not layout.header else names
     return roles.taken(shown, kind)
 
@@ -66,7 +66,7 @@ def columns_taken(path: str | PathLike[str], kind: Kind = RATING_ROWS, /, **name
 def unread_column(path: str | PathLike[str], kind: Kind, /, **named: str | None) -> str | None:
     """The column of a file that looks like a rating where none was asked for, if there is one."""
     file, layout, roles = recognised(path, kind, **named)
-    return unread_rating(list(layout.names) if layout else _parquet_schema(file).names, roles)
+    return unread_rating(list(layout.names) if layout else parquet_schema(file).names, roles)
 
 
 def recognised(
@@ -88,8 +88,8 @@ def recognised(
         raise DataError(f"{file_name(file)}: JSON lines are read into memory only. Save it as CSV or Parquet first.")
     if not is_parquet(file, head):
         first = first_lines(file, head)
-        layout = recognise(first, _suffix(file), source=file_name(file), delimiter=delimiter, kind=kind)
-    names = list(layout.names) if layout else _parquet_schema(file).names
+        layout = recognise(first, suffix_of(file), source=file_name(file), delimiter=delimiter, kind=kind)
+    names = list(layout.names) if layout else parquet_schema(file).names
     roles = find_columns(names, source=file_name(file), kind=kind, **named)
     return file, layout, roles
 
@@ -117,7 +117,8 @@ def existing(path: Path) -> Path:
     return path
 
 
-def _suffix(path: Path) -> str:
+def suffix_of(path: Path) -> str:
+    """The extension, compression aside."""
     name = path.name.lower()
     plain = name.removesuffix(path.suffix.lower()) if path.suffix.lower() in _COMPRESSED_SUFFIXES else name
     return Path(plain).suffix
@@ -145,7 +146,8 @@ def first_lines(path: Path, head: bytes) -> str:
     return head.decode("utf-8-sig", errors="replace")
 
 
-def _parquet_schema(path: Path) -> pa.Schema:
+def parquet_schema(path: Path) -> pa.Schema:
+    """The columns of a Parquet file and their types."""
     name = file_name(path)
     try:
         with pq.ParquetFile(path) as file:

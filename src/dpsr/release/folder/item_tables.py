@@ -1,8 +1,9 @@
 """A release of an item side, to and from the bytes of its files: nothing is handed on before all of it was checked.
 
-    cells.parquet     effect, uncertainty, features          one row a cell
+    cells.parquet     effect, uncertainty, features, count   one row a cell
     items.parquet     item[, title]                          the items that may be named, ascending
-    model.json        scale, levels, spread, residual, mean and covariance of people's coefficients
+    model.json        scale, levels, spread, residual, mean and covariance of people's coefficients, activity
+    synthetic.parquet user, item, rating                     people who do not exist, if any (`synthetic_table`)
 
 There is no user, no row of anybody, no count of one person and no exact total in any of them.
 """
@@ -17,33 +18,39 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.certify.check import CERTIFICATE, Check
 from dpsr.certify.schema import MalformedError
 from dpsr.errors import ReleaseError
-from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE
+from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC
 from dpsr.release.folder.model_form import MODEL_FORMAT, check_model, covariance_of, read_model, scale_of
 from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table, writer
+from dpsr.release.folder.synthetic_table import check_synthetic, synthetic_record, write_synthetic
 from dpsr.release.folder.vocabulary import titles_of, vocabulary
 from dpsr.release.folder.warning import warning_text
 from dpsr.release.people.item_release import ItemRelease
-from dpsr.types.item_side import HASHED_CELLS, ItemIndex, ItemSide
+from dpsr.synthesis.people import Synthesis
+from dpsr.types.item_side import HASHED_CELLS, Crowd, ItemIndex, ItemSide
 
 
 def write_item_side(release: ItemRelease, folder: Path) -> None:
     """The files of a folder but for its pages and its manifest."""
     (folder / MODEL).write_text(_model_json(release), "utf-8")
     (folder / CERTIFICATE).write_text(release.certificate.to_json(), "utf-8")
-    side = release.side
+    side, crowd = release.side, release.crowd
     features = pa.FixedSizeListArray.from_arrays(
         pa.array(np.ascontiguousarray(side.features).ravel()), side.features.shape[1]
     )
     write_table(
         folder / CELLS,
-        pa.table({"effect": side.effects, "uncertainty": side.uncertainty, "features": features}),
+        pa.table(
+            {"effect": side.effects, "uncertainty": side.uncertainty, "features": features, "count": crowd.counts}
+        ),
     )
     titles = {} if release.titles is None else {"title": pa.array([one or "" for one in release.titles], pa.string())}
     write_table(folder / ITEMS, pa.table({"item": release.index.named, **titles}))
+    write_synthetic(release, folder / SYNTHETIC)
     if not release.certificate.private:
         (folder / NOT_PRIVATE).write_text(warning_text(release.certificate), "utf-8")
 
@@ -75,21 +82,34 @@ def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tupl
         cells["features"],
         float(record["residual"]),
         float(record["spread"]),
-        np.array(record["levels"], dtype=np.float64),
-        np.array(record["mean"], dtype=np.float64),
+        _numbers(record["levels"]),
+        _numbers(record["mean"]),
         covariance,
+        Crowd(float(record["people"]), _numbers(record["activity"]), cells["count"], _numbers(record["weights"])),
     )
     stated = {"scale": str(scale), "levels": scale.n_levels}
     wrong = [name for name, value in stated.items() if certificate.public[name] != value]
     words = f"the model's scale is the certificate's, {scale}, and there are {n_cells:,} cells"
     checks.append(Check(not wrong, words if not wrong else f"{wrong[0]} is not what the certificate states"))
     index = ItemIndex(named if declared else None, named)
-    release = ItemRelease(side, index, certificate, record["method"], record["settings"], titles)
+    release = ItemRelease(side, index, certificate, record["method"], record["settings"], titles, _asked(record))
+    checks += check_synthetic(release, files.get(SYNTHETIC), record["synthetic"])
     return checks, release if all(check.holds for check in checks) else None
 
 
 def _cell_columns(width: int) -> tuple[Column, ...]:
-    return Column("effect", "real"), Column("uncertainty", "real"), Column("features", "vector", width=width)
+    features = Column("features", "vector", width=width)
+    return Column("effect", "real"), Column("uncertainty", "real"), features, Column("count", "real")
+
+
+def _numbers(values: list[float]) -> Floats:
+    return np.array(values, dtype=np.float64)
+
+
+def _asked(record: Mapping[str, Any]) -> Synthesis | None:
+    """Which people were made up."""
+    found = record["synthetic"]
+    return None if found is None else Synthesis(found["people"], found["seed"])
 
 
 def check_sizes(record: Mapping[str, Any], n_cells: int, declared: bool) -> None:
@@ -101,8 +121,8 @@ def check_sizes(record: Mapping[str, Any], n_cells: int, declared: bool) -> None
 
 
 def _check_numbers(cells: Mapping[str, Any], record: Mapping[str, Any]) -> None:
-    if cells["uncertainty"].min() < 0 or record["residual"] <= 0 or record["spread"] <= 0:
-        raise MalformedError(f"{CELLS} and {MODEL}: a variance is negative")
+    if min(cells["uncertainty"].min(), cells["count"].min()) < 0 or record["residual"] <= 0 or record["spread"] <= 0:
+        raise MalformedError(f"{CELLS} and {MODEL}: a variance or a count is negative")
 
 
 def checked_table(data: bytes, name: str, columns: tuple[Column, ...], rows: int) -> Mapping[str, Any]:
@@ -120,7 +140,7 @@ def write_table(path: Path, table: pa.Table) -> None:
 
 
 def _model_json(release: ItemRelease) -> str:
-    side, scale = release.side, release.scale
+    side, scale, crowd = release.side, release.scale, release.crowd
     facts = {
         "format": MODEL_FORMAT,
         "unit": release.certificate.unit,
@@ -133,6 +153,10 @@ def _model_json(release: ItemRelease) -> str:
         "levels": side.own_levels.tolist(),
         "mean": side.mean.tolist(),
         "covariance": side.covariance.tolist(),
+        "people": crowd.people,
+        "activity": crowd.activity.tolist(),
+        "weights": crowd.weights.tolist(),
+        "synthetic": synthetic_record(release),
     }
     try:
         text = json.dumps(facts, ensure_ascii=False, allow_nan=False)

@@ -18,6 +18,7 @@ from dpsr.certify.signature import MOST_BYTES as MOST_SIGNATURE_BYTES
 MODEL, NOT_PRIVATE, CARD, BUDGET = "model.json", "NOT_PRIVATE.txt", "card.html", "budget.json"
 RATINGS, USERS, ITEMS, CELLS = "ratings.parquet", "users.parquet", "items.parquet", "cells.parquet"
 TASTE = "taste.parquet"
+SYNTHETIC = "synthetic.parquet"
 
 MOST_BYTES = {
     MANIFEST: 1 << 16,
@@ -32,6 +33,7 @@ MOST_BYTES = {
     ITEMS: 1 << 33,
     CELLS: 1 << 33,
     TASTE: 1 << 33,
+    SYNTHETIC: 1 << 33,
 }
 """Of each file, at most. Eight gigabytes hold some half a billion ratings, more than are loaded into memory."""
 
@@ -50,7 +52,7 @@ class Layout:
 
 _PAGES = frozenset({CARD, BUDGET, NOT_PRIVATE})
 
-_OF_PEOPLE = Layout(frozenset({CERTIFICATE, MODEL, CELLS, ITEMS}), _PAGES)
+_OF_PEOPLE = Layout(frozenset({CERTIFICATE, MODEL, CELLS, ITEMS}), _PAGES | {SYNTHETIC})
 
 LIKES_LAYOUT = Layout(_OF_PEOPLE.required | {TASTE}, _PAGES)
 """Where nobody rates."""

@@ -14,8 +14,9 @@ from dpsr.certify.certificate import UNITS
 from dpsr.certify.schema import MalformedError, check_format, first_violation, strict_json
 from dpsr.errors import ScaleError
 from dpsr.release.folder.layout import MODEL
-from dpsr.release.folder.parquet import LARGEST, MOST_WIDE
+from dpsr.release.folder.parquet import LARGEST, MOST_ROWS, MOST_WIDE
 from dpsr.release.folder.personal_form import FORM as PERSONAL
+from dpsr.synthesis.people import MOST_PEOPLE
 from dpsr.types import Scale
 from dpsr.types.item_side import ACTIVITY_BINS
 from dpsr.types.likes_side import METHODS as SCORES
@@ -58,6 +59,13 @@ _SCALE = _closed(True, {"low": _RATING, "high": _RATING, "step": _RATING, "snap"
 def _of_people(unit: str) -> dict[str, Any]:
     """The item side where people or ratings are protected."""
     most = {"type": "array", "minItems": 3, "maxItems": MOST_WIDE}
+    by_activity = {"type": "array", "minItems": ACTIVITY_BINS, "maxItems": ACTIVITY_BINS}
+    some = {"type": "number", "minimum": 0, "maximum": LARGEST}
+    made_up = {
+        "people": {"type": "integer", "minimum": 1, "maximum": MOST_PEOPLE},
+        "ratings": {"type": "integer", "minimum": 0, "maximum": MOST_ROWS},
+        "seed": _COUNT,
+    }
     return _closed(
         True,
         {
@@ -69,9 +77,13 @@ def _of_people(unit: str) -> dict[str, Any]:
             "named": {"type": "integer", "minimum": 0, "maximum": (1 << 31) - 1},
             "residual": {"type": "number", "minimum": 1e-9, "maximum": 1e9},
             "spread": {"type": "number", "minimum": 1e-9, "maximum": 1e9},
-            "levels": {"type": "array", "minItems": ACTIVITY_BINS, "maxItems": ACTIVITY_BINS, "items": _NUMBER},
+            "levels": {**by_activity, "items": _NUMBER},
+            "people": some,
+            "activity": {**by_activity, "items": some},
+            "weights": {**by_activity, "items": some},
             "mean": {**most, "items": _NUMBER},
             "covariance": {**most, "items": _VECTOR},
+            "synthetic": {"anyOf": [{"type": "null"}, _closed(True, made_up)]},
         },
     )
 

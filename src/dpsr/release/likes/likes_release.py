@@ -13,10 +13,10 @@ import pyarrow as pa
 from dpsr.arrays import Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.errors import ParameterError
-from dpsr.release.likes.model import model_of, own_rows
+from dpsr.release.likes.model import UNCLIPPED, model_of, own_rows
 from dpsr.release.likes.personalised import PersonalisedLikes
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
-from dpsr.types import Catalogue
+from dpsr.types import Catalogue, Scale
 from dpsr.types.item_side import ItemIndex
 from dpsr.types.likes_side import LikesSide
 from dpsr.types.mask import Ids, codes_of
@@ -52,6 +52,11 @@ class LikesRelease:
         if self.titles is None:
             return found
         return replace(found, titles=[self.titles[code] for code in self._named(found.items).tolist()])
+
+    @property
+    def scale(self) -> Scale:
+        """Scores have none: wider than any of them."""
+        return UNCLIPPED
 
     @property
     def contents(self) -> LikesRelease:

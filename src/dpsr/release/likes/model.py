@@ -6,13 +6,11 @@ them, next to the most popular item of all with a stranger. It is no rating and 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import AnyInts, Floats, Ints
-from dpsr.linalg.rows import one_row_per_cell
+from dpsr.linalg.rows import PeopleRows
 from dpsr.types import Mask, PersonalModel, Scale
 from dpsr.types.item_side import ItemIndex
 from dpsr.types.likes_side import LikesSide, strengths
@@ -21,25 +19,17 @@ UNCLIPPED = Scale(-1e9, 1e9, step=1e9)
 """Wider than any score."""
 
 
-class OwnRows(NamedTuple):
-    """Rows of people, one for each person and cell, cells ascending."""
-
-    indptr: Ints
-    cells: Ints
-    strengths: Floats
-
-
-def own_rows(indptr: Ints, cells: Ints, weights: Floats) -> OwnRows:
+def own_rows(indptr: Ints, cells: Ints, weights: Floats) -> PeopleRows:
     """Each person's strengths by cell; of items that share a cell, their mean; those without a cell go."""
     pointers = np.asarray(indptr, dtype=np.int64)
-    return OwnRows(*one_row_per_cell(pointers, cells, strengths(pointers, np.asarray(weights, dtype=np.float64))))
+    return PeopleRows.by_cell(pointers, cells, strengths(pointers, np.asarray(weights, dtype=np.float64)))
 
 
 def model_of(
-    side: LikesSide, index: ItemIndex, user_ids: pa.Array, rows: OwnRows, done: tuple[Ints, AnyInts] | None = None
+    side: LikesSide, index: ItemIndex, user_ids: pa.Array, rows: PeopleRows, done: tuple[Ints, AnyInts] | None = None
 ) -> PersonalModel:
     """The people `user_ids` and the items that may be named; `done` (pointers, codes of named items) is left out."""
-    users, items = side.people(*rows), side.items(index.named_cells)
+    users, items = side.people(rows), side.items(index.named_cells)
     m, k = users.shape
     indptr, codes = (np.zeros(m + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)) if done is None else done
     return PersonalModel(

@@ -85,5 +85,8 @@ def best_items(model: Model, scores: Floats, predicted: Floats, rated: npt.Array
     allowed = np.ones(len(scores), dtype=bool)
     allowed[np.asarray(rated, dtype=np.int64)] = False
     open_items = np.flatnonzero(allowed)
+    if n < len(open_items):  # only what reaches the n-th score is sorted; ties with it are still there
+        least = np.partition(scores[open_items], len(open_items) - n)[len(open_items) - n]
+        open_items = open_items[scores[open_items] >= least]
     order = open_items[np.argsort(-scores[open_items], kind="stable")[:n]]
     return Recommendations(model.mask.item_ids.take(pa.array(order)).to_pylist(), model.scale.clip(predicted[order]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.arrays import Floats
+from dpsr.arrays import Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.errors import ParameterError
+from dpsr.linalg.rows import PeopleRows
 from dpsr.release.lists.ranking import Recommendations, best_items
-from dpsr.release.people.model import OwnRows as Rows
 from dpsr.release.people.model import model_of, own_rows
 from dpsr.release.people.personalised import PersonalisedPeople
+from dpsr.release.people.synthetic import item_names, synthetic_rows
+from dpsr.synthesis.people import MadeUpPeople, Synthesis, make_up, usual_people
 from dpsr.types import Catalogue, Scale
-from dpsr.types.item_side import ItemIndex, ItemSide
-from dpsr.types.mask import Ids
+from dpsr.types.item_side import Crowd, ItemIndex, ItemSide
+from dpsr.types.mask import Ids, codes_of
 from dpsr.types.personal import OpensOwnRows
 
 NO_PEOPLE = (
@@ -43,9 +46,49 @@ class ItemRelease:
     titles: list[str | None] | None = None
     """What the named items are called, where it is known."""
 
+    synthetic: Synthesis | None = None
+    """Which made-up people the folder holds; none unless told (`with_people`)."""
+
     def with_titles(self, catalogue: Catalogue) -> ItemRelease:
         """The same release whose lists and card name items by their titles, where the catalogue has one."""
         return replace(self, titles=catalogue.titles_of(self.index.named))
+
+    def with_people(self, people: int | None = None, *, seed: int = 0) -> ItemRelease:
+        """The same release whose folder holds so many made-up people: about as many as there are unless told, 0 none.
+
+        Numbers are noisy, so the usual one tells nothing. The seed is public: it hides nothing.
+        """
+        wanted = usual_people(self.crowd) if people is None else people
+        return replace(self, synthetic=None if wanted == 0 else Synthesis(wanted, seed))
+
+    @property
+    def crowd(self) -> Crowd:
+        """How many people there are and what they meet, as noisy answers say."""
+        assert self.side.crowd is not None, "an item side is released after all questions"
+        return self.side.crowd
+
+    @cached_property
+    def made_up(self) -> MadeUpPeople | None:
+        """The made-up people that the folder holds."""
+        return None if self.synthetic is None else make_up(self.side, self.synthetic)
+
+    def synthesise(self, people: int | None = None, *, seed: int = 0) -> pa.Table:
+        """Ratings (user, item, rating) of people who do not exist, drawn from this release: any recommender can learn
+        from them. Free: nothing but the release is read. The same number and seed give the same people.
+
+        >>> release.synthesise(10_000).to_pandas()                                          # doctest: +SKIP
+        """
+        found = self.with_people(usual_people(self.crowd) if people is None else people, seed=seed)
+        if found.made_up is None:
+            raise ParameterError("at least one person is made up, found 0. Say how many, or leave it out.")
+        return synthetic_rows(found.made_up, found.index, found.scale)
+
+    def synthetic_items(self, items: Ids) -> pa.Array:
+        """How made-up people call these items: by name where they may be named, else by their cell."""
+        cells = self.index.cells_of(items)
+        if (cells < 0).any():
+            raise ParameterError("an item outside the declared list is in no release, nor in a table made from one.")
+        return item_names(self.index, cells)
 
     def titled(self, found: Recommendations) -> Recommendations:
         """A list with titles, if there are any."""
@@ -65,7 +108,7 @@ class ItemRelease:
     def predict(self, users: Ids, items: Ids) -> Floats:
         """What a stranger is expected to give these items: the release knows nobody, so `users` only set the shape."""
         _, j = np.broadcast_arrays(np.atleast_1d(np.asarray(users)), np.atleast_1d(np.asarray(items)))
-        cells = self.index.cells_of(_ids(j.ravel()))
+        cells = self.index.cells_of(j.ravel())
         return self.side.predict(self.side.stranger, np.zeros(len(cells), dtype=np.int64), cells).reshape(j.shape)
 
     def recommend(self, user: Any, n: int = 10, **_: Any) -> Recommendations:
@@ -87,8 +130,8 @@ class ItemRelease:
     def predict_own(self, items: Ids, values: npt.ArrayLike, wanted: Ids) -> Floats:
         """One person's ratings of the items `wanted`, from their own ratings of `items`."""
         rows = self._rows(items, values)
-        own = self.side.own_side(rows.indptr, rows.cells, rows.y)
-        cells = self.index.cells_of(_ids(wanted))
+        own = self.side.own_side(rows)
+        cells = self.index.cells_of(wanted)
         return self.side.predict(own, np.zeros(len(cells), dtype=np.int64), cells)
 
     def personalise(self, ratings: OpensOwnRows, *, block: int | None = None) -> PersonalisedPeople:
@@ -98,15 +141,16 @@ class ItemRelease:
         """
         return PersonalisedPeople(self, ratings, block=block)
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the release folder, whole or not at all."""
+    def save(self, path: str | Path, *, overwrite: bool = False, people: int | None = None) -> Path:
+        """Write the release folder, whole or not at all; with so many made-up people, or those it has."""
         from dpsr.release.folder.files import write_release
 
-        return write_release(self, Path(path), overwrite=overwrite)
+        contents = self if people is None else self.with_people(people)
+        return write_release(contents, Path(path), overwrite=overwrite)
 
-    def _rows(self, items: Ids, values: npt.ArrayLike) -> Rows:
+    def _rows(self, items: Ids, values: npt.ArrayLike) -> PeopleRows:
         ratings = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        cells = self.index.cells_of(_ids(items))
+        cells = self.index.cells_of(items)
         if len(cells) != len(ratings):
             raise ParameterError(f"there is one rating per item, found {len(cells)} items, {len(ratings)} ratings.")
         _, on_scale = self.scale.locate(ratings)
@@ -114,10 +158,8 @@ class ItemRelease:
             raise ParameterError(f"every rating lies on this release's scale, {self.scale}; not all of these do.")
         return own_rows(np.array([0, len(cells)]), cells, self.scale, ratings)
 
-    def _named(self, items: Ids) -> npt.NDArray[np.int64]:
-        from dpsr.types.mask import codes_of
-
-        return codes_of(_ids(items), self.index.named)
+    def _named(self, items: Ids) -> Ints:
+        return codes_of(items, self.index.named)
 
     def __repr__(self) -> str:
         named = f"{len(self.index.named):,} items by name" if self.index.declared is None else "a declared catalogue"
@@ -126,11 +168,3 @@ class ItemRelease:
 
 def _words(unit: str) -> str:
     return {"user": "whole person", "rating": "existence of a rating"}[unit]
-
-
-def _ids(ids: Ids) -> pa.Array:
-    """Ids as an Arrow array; nothing at all is an array of text."""
-    if isinstance(ids, pa.Array):
-        return ids
-    listed = list(ids) if not isinstance(ids, np.ndarray) else ids.tolist()
-    return pa.array(listed) if listed else pa.array([], type=pa.string())

@@ -7,40 +7,30 @@ is a product of a person's vector and an item's. How likely somebody is to meet 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import AnyInts, Floats, Ints
-from dpsr.linalg import rows as people_rows
+from dpsr.linalg.rows import PeopleRows
 from dpsr.types import Affinity, Mask, PersonalModel, Scale
 from dpsr.types.item_side import ItemIndex, ItemSide
 
 
-class OwnRows(NamedTuple):
-    """Rows of people, one for each person and cell, cells ascending; `y` in half-widths around the midpoint."""
-
-    indptr: Ints
-    cells: Ints
-    y: Floats
-
-
-def own_rows(indptr: Ints, cells: Ints, scale: Scale, values: Floats) -> OwnRows:
+def own_rows(indptr: Ints, cells: Ints, scale: Scale, values: Floats) -> PeopleRows:
     """Each person's rows by cell; ratings of items that share a cell become their mean, those without a cell go."""
     y = (values - scale.midpoint) / (scale.width / 2)
-    return OwnRows(*people_rows.one_row_per_cell(indptr.astype(np.int64), cells, y))
+    return PeopleRows.by_cell(indptr.astype(np.int64), cells, y)
 
 
 def model_of(
     side: ItemSide,
     index: ItemIndex,
     user_ids: pa.Array,
-    rows: OwnRows,
+    rows: PeopleRows,
     rated: tuple[Ints, AnyInts] | None = None,
 ) -> PersonalModel:
     """The people `user_ids` and the items that may be named; `rated` (pointers, codes of named items) is left out."""
-    own, half = side.own_side(rows.indptr, rows.cells, rows.y), side.scale.width / 2
+    own, half = side.own_side(rows), side.scale.width / 2
     gain, m, n = half * side.spread, len(user_ids), len(index.named)
     W, cells = own.coefficients, index.named_cells
     level = side.scale.midpoint + gain * (own.level + W[:, 0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +15,7 @@ from dpsr.release.folder.atomic import check_file as check_table_file
 from dpsr.release.personalise.statement import file_metadata
 
 if TYPE_CHECKING:
-    from dpsr.release.likes.personalised import PersonalisedLikes
-    from dpsr.release.people.personalised import PersonalisedPeople
-    from dpsr.release.personalise.personalised import Personalised
-
-    Personal: TypeAlias = Personalised | PersonalisedPeople | PersonalisedLikes
+    from dpsr.release.personalise.base import PersonalAnswers
 
 BASES = ("own ratings", "own mean", "model", "item mean", "user mean", "overall mean")
 """What a prediction rests on: the person's own ratings with a known item, or an unknown one; or, of people who brought
@@ -37,7 +33,7 @@ def check_file(path: Path, *, overwrite: bool = False) -> None:
 
 
 def write_personal_predictions(
-    personal: Personal, batches: Iterable[pa.RecordBatch], path: Path, *, overwrite: bool = False
+    personal: PersonalAnswers[Any], batches: Iterable[pa.RecordBatch], path: Path, *, overwrite: bool = False
 ) -> int:
     """user, item, prediction and basis for batches of pairs, whole or not at all; how many pairs that were."""
     check_file(path, overwrite=overwrite)
@@ -52,7 +48,7 @@ def write_personal_predictions(
     return total
 
 
-def _predictions(personal: Personal, pairs: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+def _predictions(personal: PersonalAnswers[Any], pairs: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
     users, items = (_plain(pairs[name]) for name in ("user", "item"))
     predicted = pa.array(personal.predict(users, items))
     basis = pa.array(np.array(BASES)[personal.basis(users, items)])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsr.certify.people import GRID, MOMENT, MOMENTS, MOST_NAMED, NAMES
-from dpsr.linalg.rows import one_row_per_cell
+from dpsr.linalg.rows import PeopleRows
 from dpsr.privacy.vault.people import contributions as add
 from dpsr.privacy.vault.people.contributions import coefficients_reach
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of, hashes
@@ -264,9 +264,9 @@ def test_rows_are_the_means_of_each_person_and_cell(people):
     indptr = np.concatenate([[0], np.cumsum([len(one) for one in people])]).astype(np.int64)
     cells = np.array([c for one in people for c, _ in one], np.int64)
     y = np.array([v for one in people for _, v in one], np.float64)
-    ptr, found_cells, found_y = one_row_per_cell(indptr, cells, y)
+    found = PeopleRows.by_cell(indptr, cells, y)
     for u, one in enumerate(people):
-        mine = slice(ptr[u], ptr[u + 1])
+        mine = slice(found.indptr[u], found.indptr[u + 1])
         by_cell = {c: [v for d, v in one if d == c] for c in sorted({c for c, _ in one if c >= 0})}
-        assert found_cells[mine].tolist() == list(by_cell)
-        np.testing.assert_allclose(found_y[mine], [np.mean(v) for v in by_cell.values()], atol=1e-12)
+        assert found.cells[mine].tolist() == list(by_cell)
+        np.testing.assert_allclose(found.y[mine], [np.mean(v) for v in by_cell.values()], atol=1e-12)

@@ -13,7 +13,7 @@ from spark_cases import needs_spark, on_spark, session_of
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.certify.check import check_certificate
-from dpsr.certify.normal import gaussian_delta
+from dpsr.certify.normal import affordable_squared_mu, gaussian_delta
 from dpsr.certify.people import PersonPart, RatingPart
 from dpsr.data import realistic
 from dpsr.engine.disk import ITEMS, DiskTable
@@ -23,7 +23,6 @@ from dpsr.errors import PrivacyError
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
-from dpsr.privacy.vault.people.vault import affordable
 from dpsr.types.item_side import ACTIVITY_BINS, HASHED_CELLS, ItemSide, hashed_cells, spelt
 
 STARS = Scale(1, 5)
@@ -207,14 +206,14 @@ def test_seeded_noise_is_never_called_private():
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 1e-7), (0.1, 1e-5), (1.0, 1e-9), (30.0, 0.01)])
 def test_what_can_be_afforded_is_the_largest_that_epsilon_and_delta_allow(epsilon, delta):
-    squared = affordable(epsilon, delta)
+    squared = affordable_squared_mu(epsilon, delta)
     assert gaussian_delta(squared, epsilon) <= delta
     assert gaussian_delta(squared * Fraction(1_000_001, 1_000_000), epsilon) > delta * (1 - 1e-6)
 
 
 def test_a_budget_so_small_that_the_sampler_has_no_such_noise_is_refused_before_anything_is_asked():
     with pytest.raises(PrivacyError, match="Use a larger epsilon or a larger delta"):
-        affordable(1e-6, 1e-7)
+        affordable_squared_mu(1e-6, 1e-7)
 
 
 def test_a_delta_below_what_the_sampler_can_promise_is_refused():

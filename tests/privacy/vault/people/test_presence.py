@@ -59,8 +59,9 @@ def test_real_neighbours_differ_by_no_more_than_the_bound_and_one_interaction_by
     """A person more or less at the unit user; one interaction more, less or stronger at every unit."""
     crowd, one = [person(k, k) for k in (2, 5, 20)], person(n, 3)
     base = asked(name, crowd)
-    assert squared(asked(name, [*crowd, one]) - base) <= PersonPart(name, 1, 1, BOUNDS[name]).squared_sensitivity("user")
-    limit = PersonPart(name, 1, 1, BOUNDS[name]).squared_sensitivity("rating")
+    part = PersonPart(name, 1, 1, BOUNDS[name])
+    assert squared(asked(name, [*crowd, one]) - base) <= part.squared_sensitivity("user")
+    limit = part.squared_sensitivity("rating")
     with_one = asked(name, [*crowd, one])
     for cell in range(CELLS):
         other = {key: value for key, value in one.items() if key != cell} if cell in one else {**one, cell: 2.0}

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from importlib.metadata import version
-from math import ceil, erfc, isqrt, sqrt
+from math import ceil, isqrt, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from dpsr.arrays import Ints
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_delta, check_epsilon
 from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.normal import affordable_squared_mu
 from dpsr.certify.one_rating import SQUARED_BOUNDS
 from dpsr.certify.people import (
     GRID,
@@ -29,8 +30,8 @@ from dpsr.certify.people import (
     NormalPart,
     PersonPart,
     RatingPart,
-    naming_tail,
-    rough_naming_tail,
+    person_threshold,
+    rating_threshold,
 )
 from dpsr.engine import Block, Table
 from dpsr.errors import PrivacyError
@@ -38,7 +39,7 @@ from dpsr.privacy.noise.normal import rounded_normal
 from dpsr.privacy.noise.source import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people.contributions import add_names
-from dpsr.privacy.vault.people.vault import DELTA_FOR_NAMES, Answer, affordable, lowest
+from dpsr.privacy.vault.people.vault import DELTA_FOR_NAMES, Answer
 from dpsr.privacy.vault.privatise import SEEDED
 from dpsr.types.item_side import HASHED_CELLS, hashed_cells, hashes, spelt
 from dpsr.types.mask import codes_of
@@ -70,7 +71,7 @@ class AskedTable(ABC):
         self._items: pa.Array = table.census.item_ids
         self._cell_of = hashed_cells(self._items) if declared is None else codes_of(self._items, declared)
         self._names_delta = 0.0 if declared is not None else DELTA_FOR_NAMES * delta
-        self.squared_mu = affordable(self.epsilon, delta - self._names_delta)
+        self.squared_mu = affordable_squared_mu(self.epsilon, delta - self._names_delta)
         self._parts: list[NormalPart] = []
 
     @property
@@ -108,6 +109,10 @@ class AskedTable(ABC):
         part = self._describe(NAMES, share, 0, GRID**2)
         noisy = self._noisy(part, one, (len(names),), None, absent=-(1 << 62))
         return pa.array(names[np.flatnonzero(noisy > (part.cut or 0))], pa.string())
+
+    def naming_threshold(self, share: float) -> float:
+        """The weight an item needs to be named, in whole interactions of people with one."""
+        return (self._describe(NAMES, share, 0, GRID**2).cut or 0) / GRID
 
     @property
     @abstractmethod
@@ -187,13 +192,7 @@ class AskedOfPeople(AskedTable):
         variance = ceil(bound / (self.squared_mu * Fraction(share)))
         if name != NAMES:
             return PersonPart(name, variance, numbers, bound)
-        threshold = lowest(
-            lambda t: naming_tail(t, bound, variance) <= self._names_delta,
-            lambda t: rough_naming_tail(t, bound, variance) <= self._names_delta,
-            GRID,
-            variance,
-        )
-        return PersonPart(name, variance, numbers, bound, threshold)
+        return PersonPart(name, variance, numbers, bound, person_threshold(variance, self._names_delta))
 
     @staticmethod
     def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
@@ -211,13 +210,7 @@ class AskedOfRows(AskedTable):
         variance = ceil(sensitivity / (self.squared_mu * Fraction(share)))
         if name != NAMES:
             return RatingPart(name, variance, numbers, settings)
-        length, sigma = isqrt(sensitivity), sqrt(variance)
-        cut = lowest(
-            lambda t: RatingPart(name, variance, numbers, settings, t).tail("rating") <= self._names_delta,
-            lambda t: erfc((t - length) / sigma / sqrt(2)) / 2 <= self._names_delta,
-            length,
-            variance,
-        )
+        cut = rating_threshold(isqrt(sensitivity), variance, self._names_delta)
         return RatingPart(name, variance, numbers, settings, cut)
 
     @staticmethod

@@ -22,12 +22,10 @@ import numpy as np
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.people import GRID, MOMENT
 from dpsr.linalg.compiled import kernel
+from dpsr.types.item_side import CENTRE
 
 SAFE = 1 - 1e-9
 """Keeps a floating-point length of exactly one below the integer bound."""
-
-CENTRE = 0.25
-"""Ratings lie a quarter of the half-width above the middle of their scale: a guess before anything is asked."""
 
 LEVELS_REACH = 1.5
 """Length at which a person's (1, a, a^2, nu v, nu) is cut: typical 1.2, possible 2.4."""

@@ -18,7 +18,7 @@ from dpsr.certify.certificate import LIKES_FACTS
 from dpsr.certify.people import COUNTS, GRID, INTERACTIONS, MOMENT, PRESENCE, SQUARED_MOMENT_BOUND
 from dpsr.engine import Block
 from dpsr.engine.raw import WEIGHT
-from dpsr.linalg.rows import one_row_per_cell
+from dpsr.linalg.rows import PeopleRows
 from dpsr.privacy.vault.people import presence as add
 from dpsr.privacy.vault.people.asking import AskedOfPeople, AskedOfRows, AskedTable
 from dpsr.privacy.vault.people.vault import Answer
@@ -35,11 +35,11 @@ class PresenceReader:
 
     cell_of: Ints
 
-    def rows(self, block: Block) -> tuple[Ints, Ints, Floats]:
-        """Pointers, cells ascending, strengths; of items that share a cell, their mean."""
+    def rows(self, block: Block) -> PeopleRows:
+        """Cells ascending and strengths; of items that share a cell, their mean."""
         indptr = np.asarray(block.indptr, dtype=np.int64)
         x = strengths(indptr, np.asarray(block.columns[WEIGHT], dtype=np.float64))
-        return one_row_per_cell(indptr, self.cell_of[block.items], x)
+        return PeopleRows.by_cell(indptr, self.cell_of[block.items], x)
 
 
 class LikesVault(AskedTable):
@@ -52,8 +52,8 @@ class LikesVault(AskedTable):
         place, reader = self._places(cells), self._reader
 
         def one(block: Block, out: Ints) -> None:
-            indptr, found, _ = reader.rows(block)
-            add.add_numbers(indptr, found, place, out)
+            rows = reader.rows(block)
+            add.add_numbers(rows.indptr, rows.cells, place, out)
 
         return self._ask(INTERACTIONS, share, one, (ACTIVITY_BINS,), GRID**2)
 
@@ -62,8 +62,8 @@ class LikesVault(AskedTable):
         place, reader = self._places(cells), self._reader
 
         def one(block: Block, out: Ints) -> None:
-            indptr, found, x = reader.rows(block)
-            add.add_counts(indptr, found, x, place, out)
+            rows = reader.rows(block)
+            add.add_counts(rows.indptr, rows.cells, rows.y, place, out)
 
         return self._ask(COUNTS, share, one, (len(cells),), GRID**2)
 
@@ -72,8 +72,8 @@ class LikesVault(AskedTable):
         place, reader = self._places(cells), self._reader
 
         def one(block: Block, out: Ints) -> None:
-            indptr, found, x = reader.rows(block)
-            add.add_second_moments(indptr, found, x, place, centre, favour, out)
+            rows = reader.rows(block)
+            add.add_second_moments(rows.indptr, rows.cells, rows.y, place, centre, favour, out)
 
         above, shape = np.triu_indices(len(cells), 1), (len(cells), len(cells))
         found = self._ask(PRESENCE, share, one, shape, SQUARED_MOMENT_BOUND, only=above)

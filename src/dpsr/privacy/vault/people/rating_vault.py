@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import ceil, erfc, isqrt, sqrt
+from math import ceil, isqrt, sqrt
 
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.one_rating import MOMENT_WEIGHT, SQUARED_BOUNDS, moment_weight
-from dpsr.certify.people import GRID, MOMENT, MOMENTS, NAMES, RatingPart
+from dpsr.certify.people import GRID, MOMENT, MOMENTS, NAMES, RatingPart, rating_threshold
 from dpsr.engine import Block
 from dpsr.linalg.compiled import kernel
 from dpsr.privacy.vault.people.contributions import SAFE, _enforce, _steps
-from dpsr.privacy.vault.people.vault import Answer, PeopleVault, lowest
+from dpsr.privacy.vault.people.vault import Answer, PeopleVault
 from dpsr.types.item_side import ItemSide
 
 CLIP, WIDTH = 1.5, 0.8
@@ -59,8 +59,7 @@ class RatingVault(PeopleVault):
 
     def rating_moments(self, share: float, side: ItemSide, cells: Ints, *, level: float) -> Answer:
         """Sums over people of a_n x x' over `cells` (`certify.one_rating`); zero on and below the diagonal."""
-        place = np.full(self.n_cells, -1, dtype=np.int64)
-        place[cells] = np.arange(len(cells))
+        place = self._places(cells)
         weights = np.array([moment_weight(n, RAMP) for n in range(len(cells) + 1)], dtype=np.int64)
 
         reader = self._reader
@@ -70,17 +69,11 @@ class RatingVault(PeopleVault):
             e = reader.values(block) / side.spread - level - side.effects[found]
             _add_rating_moments(block.indptr, found, e, place, CLIP, SHRINK, WIDTH, weights, out)
 
-        above, shape = np.triu_indices(len(cells), 1), (len(cells), len(cells))
-        settings = {"clip": CLIP, "shrink": SHRINK, "width": WIDTH, "ramp": RAMP, "cells": len(cells)}
-        found = self._ask(MOMENTS, share, one, shape, 1.0, only=above, settings=settings)
-        moments = np.zeros(shape)
-        moments[above] = found.values
-        return Answer(moments, found.noise)
+        return self._ask_above_diagonal(share, one, len(cells), settings=_moment_settings(len(cells)))
 
     def moments_noise(self, share: float, n_cells: int) -> float:
         """The deviation of the noise that `rating_moments` over so many cells would have."""
-        settings = {"clip": CLIP, "shrink": SHRINK, "width": WIDTH, "ramp": RAMP, "cells": n_cells}
-        return sqrt(self._describe(MOMENTS, share, 1, 0, settings).variance) / MOMENT**2
+        return sqrt(self._describe(MOMENTS, share, 1, 0, _moment_settings(n_cells)).variance) / MOMENT**2
 
     def _describe(
         self,
@@ -98,20 +91,18 @@ class RatingVault(PeopleVault):
         variance = ceil(sensitivity / (self.squared_mu * Fraction(share)))
         if name != NAMES:
             return RatingPart(name, variance, numbers, settings)
-
-        bound, sigma = isqrt(sensitivity), sqrt(variance)
-        cut = lowest(
-            lambda t: RatingPart(name, variance, numbers, settings, t).tail("rating") <= names_delta,
-            lambda t: erfc((t - bound) / sigma / sqrt(2)) / 2 <= names_delta,
-            bound,
-            variance,
+        return RatingPart(
+            name, variance, numbers, settings, rating_threshold(isqrt(sensitivity), variance, names_delta)
         )
-        return RatingPart(name, variance, numbers, settings, cut)
 
     @staticmethod
     def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
         """A rating adds the whole weight to its item; nobody's other ratings matter."""
         out += np.where(order >= 0, np.bincount(items, minlength=len(out)), 0) * GRID
+
+
+def _moment_settings(n_cells: int) -> dict[str, float]:
+    return {"clip": CLIP, "shrink": SHRINK, "width": WIDTH, "ramp": RAMP, "cells": n_cells}
 
 
 @kernel

@@ -7,16 +7,7 @@ from dataclasses import dataclass
 from dpsr.arrays import Floats, Ints
 from dpsr.engine import Block
 from dpsr.engine.raw import LEVEL
-from dpsr.linalg.rows import one_row_per_cell
-
-
-@dataclass(frozen=True, eq=False)
-class PeopleRows:
-    """Everybody's rows: the values, in half-widths around the midpoint, are means where items share a cell."""
-
-    indptr: Ints
-    cells: Ints
-    y: Floats
+from dpsr.linalg.rows import PeopleRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +22,7 @@ class RowReader:
 
     def rows(self, block: Block) -> PeopleRows:
         """One row for each person and cell."""
-        return PeopleRows(*one_row_per_cell(block.indptr, self.cells(block), self.values(block)))
+        return PeopleRows.by_cell(block.indptr, self.cells(block), self.values(block))
 
     def cells(self, block: Block) -> Ints:
         """The cell of every rating."""

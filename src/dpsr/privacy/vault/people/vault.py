@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
-from math import ceil, erfc, exp, isqrt, sqrt
+from math import ceil, sqrt
 
 import numpy as np
 import pyarrow as pa
@@ -29,17 +29,17 @@ from dpsr.arrays import Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_delta, check_epsilon
 from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
-from dpsr.certify.normal import SAMPLER_SLACK, gaussian_delta
+from dpsr.certify.normal import affordable_squared_mu
 from dpsr.certify.people import (
     GRID,
     MOMENT,
     MOMENTS,
     MOST_NAMED,
     NAMES,
+    SQUARED_MOMENT_BOUND,
     NormalPart,
     PersonPart,
-    naming_tail,
-    rough_naming_tail,
+    person_threshold,
 )
 from dpsr.engine import Block
 from dpsr.engine.raw import LEVEL, RawTable
@@ -56,12 +56,6 @@ from dpsr.types.mask import codes_of
 
 DELTA_FOR_NAMES = 0.1
 """Share of delta for the chance that an item of one person alone is named."""
-
-_LEAST = 1e-10
-"""Of mu^2: every question has its noise from here on."""
-
-_SHY = 1e-9
-"""Part of mu^2 that is never spent, so that rounding up the price cannot exceed what was asked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +98,7 @@ class PeopleVault:
         cell_of = hashed_cells(self._items) if declared is None else codes_of(self._items, declared)
         self._reader = RowReader(cell_of, (self.scale.values - self.scale.midpoint) / (self.scale.width / 2))
         self._names_delta = 0.0 if declared is not None else DELTA_FOR_NAMES * delta
-        self.squared_mu = affordable(self.epsilon, delta - self._names_delta)
+        self.squared_mu = affordable_squared_mu(self.epsilon, delta - self._names_delta)
         self._parts: list[NormalPart] = []
 
     @property
@@ -154,7 +148,7 @@ class PeopleVault:
 
         def one(block: Block, out: Ints) -> None:
             rows = reader.rows(block)
-            own = side.own_side(rows.indptr, rows.cells, rows.y)
+            own = side.own_side(rows)
             f = gamma * (own.coefficients[:, 3:] - side.mean[3:]) / deviation
             add.add_scores(
                 rows.indptr, rows.cells, own.residuals, own.leverages, np.ascontiguousarray(f), own.covariances,
@@ -172,29 +166,21 @@ class PeopleVault:
 
         def one(block: Block, out: Ints) -> None:
             rows = reader.rows(block)
-            own = side.own_side(rows.indptr, rows.cells, rows.y)
+            own = side.own_side(rows)
             add.add_coefficients(rows.indptr, own.coefficients, own.covariances, side.mean, side.covariance, reach, out)
 
         return self._ask("coefficients", share, one, (3 * k + k * (k + 1) // 2,), reach)
 
     def second_moments(self, share: float, side: ItemSide, cells: Ints, floor: float) -> Answer:
         """Sums over people of x x', x their weighted residuals over `cells`; zero on and below the diagonal."""
-        place = np.full(self.n_cells, -1, dtype=np.int64)
-        place[cells] = np.arange(len(cells))
-
-        reader = self._reader
+        place, reader = self._places(cells), self._reader
 
         def one(block: Block, out: Ints) -> None:
             rows = reader.rows(block)
-            own = side.own_side(rows.indptr, rows.cells, rows.y)
+            own = side.own_side(rows)
             add.add_second_moments(rows.indptr, rows.cells, own.residuals, place, floor, out)
 
-        above = np.triu_indices(len(cells), 1)
-        shape = (len(cells), len(cells))
-        found = self._ask(MOMENTS, share, one, shape, 1.0, squared_bound=MOMENT**4 // 2, only=above)
-        moments = np.zeros(shape)
-        moments[above] = found.values
-        return Answer(moments, found.noise)
+        return self._ask_above_diagonal(share, one, len(cells), squared_bound=SQUARED_MOMENT_BOUND)
 
     def names(self, share: float, cells: Ints) -> tuple[pa.Array, Answer]:
         """Of the items in `cells`, those whose noisy weight passes the threshold, as text, ascending; their weights.
@@ -269,6 +255,29 @@ class PeopleVault:
         values = noisy.astype(np.float64) * step
         return Answer(values if only is not None else values.reshape(shape), sqrt(part.variance) * step)
 
+    def _ask_above_diagonal(
+        self,
+        share: float,
+        contribute: Callable[..., None],
+        n: int,
+        *,
+        squared_bound: int = GRID**2,
+        settings: Mapping[str, float] | None = None,
+    ) -> Answer:
+        """Second moments of n cells: what is above the diagonal, with zeros elsewhere."""
+        above, moments = np.triu_indices(n, 1), np.zeros((n, n))
+        found = self._ask(
+            MOMENTS, share, contribute, (n, n), 1.0, squared_bound=squared_bound, only=above, settings=settings
+        )
+        moments[above] = found.values
+        return Answer(moments, found.noise)
+
+    def _places(self, cells: Ints) -> Ints:
+        """The place of every cell among `cells`, -1 for the others."""
+        place = np.full(self.n_cells, -1, dtype=np.int64)
+        place[cells] = np.arange(len(cells))
+        return place
+
     def _noisy(
         self,
         part: NormalPart,
@@ -286,12 +295,16 @@ class PeopleVault:
         if noisy is None:
             sums = self._raw.run(contribute, [np.zeros(shape, dtype=np.int64)], reads=[LEVEL]).sums[0]
             exact = sums.ravel() if only is None else sums[only]
-            noisy = exact + rounded_normal(part.variance, len(exact), self._noise)
+            noisy = exact + self._draw(part.variance, len(exact))
             if absent is not None:
                 noisy[exact == 0] = absent
             if self._journal:
                 self._journal.keep(part, noisy)
         return noisy
+
+    def _draw(self, variance: int, n: int) -> Ints:
+        """Noise for n sums."""
+        return rounded_normal(variance, n, self._noise)
 
     def _describe(
         self,
@@ -307,13 +320,7 @@ class PeopleVault:
         variance = ceil(squared_bound / (self.squared_mu * Fraction(share)))
         if name != NAMES:
             return PersonPart(name, variance, numbers, squared_bound)
-        threshold = lowest(
-            lambda t: naming_tail(t, squared_bound, variance) <= names_delta,
-            lambda t: rough_naming_tail(t, squared_bound, variance) <= names_delta,
-            GRID,
-            variance,
-        )
-        return PersonPart(name, variance, numbers, squared_bound, threshold)
+        return PersonPart(name, variance, numbers, squared_bound, person_threshold(variance, names_delta))
 
     @staticmethod
     def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
@@ -327,45 +334,3 @@ class PeopleVault:
                 "Ask for less."
             )
         self._parts.append(part)
-
-
-def affordable(epsilon: float, delta: float) -> Fraction:
-    """The largest mu^2, but for a trace, that is (epsilon, delta)-private."""
-    room = Fraction(delta) - Fraction(SAMPLER_SLACK)
-    if room <= 0:
-        raise PrivacyError(f"delta = {delta:g} is less than the sampler of normal noise can promise. Use a larger one.")
-    low, high = 0.0, sqrt(2 * epsilon) + 3
-    for _ in range(100):
-        mu = (low + high) / 2
-        low, high = (low, mu) if _rough_delta(mu, epsilon) > delta else (mu, high)
-    squared, shy = Fraction(low) ** 2, Fraction(_SHY)
-    while gaussian_delta(squared * (1 - shy), epsilon) > room:
-        shy *= 4
-    if squared < _LEAST:
-        raise PrivacyError(
-            f"epsilon = {epsilon:g} and delta = {delta:g} are so small together that no noise is large enough. Use a "
-            "larger epsilon or a larger delta."
-        )
-    return squared * (1 - 2 * shy)
-
-
-def _rough_delta(mu: float, epsilon: float) -> float:
-    def tail(x: float) -> float:
-        return erfc(x / sqrt(2)) / 2
-
-    return tail(epsilon / mu - mu / 2) - exp(epsilon) * tail(epsilon / mu + mu / 2)
-
-
-def lowest(holds: Callable[[int], bool], nearly: Callable[[int], bool], low: int, variance: int) -> int:
-    """The lowest whole number above `low`, but for a trace, where a condition on a normal tail holds.
-
-    It is looked for with `nearly`, the same in floating point, and then checked.
-    """
-    sigma = isqrt(variance)
-    high = low + 60 * sigma + 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if nearly(middle) else (middle, high)
-    while not holds(high):
-        high += sigma // 10_000 + 1
-    return high

@@ -1,0 +1,61 @@
+r"""Lower bounds where the promise is (epsilon, delta) by normal noise.
+
+**Questions.** A mechanism that costs mu is at least as hard to tell apart as N(0, 1) and N(mu, 1) (Gaussian
+differential privacy), so an event of probability p under one data set and q under a neighbour has
+
+    mu >= Phi^-1(p) - Phi^-1(q),
+
+and with exact intervals for p and q this is a lower bound on mu, hence on epsilon at delta. It is tight at any event:
+nothing is lost to the delta, as it is where p <= e^epsilon q + delta is solved for epsilon.
+
+**One run** (Steinke, Nasr and Jagielski 2023, theorem 5.2). m canary people are in the data or not by fair coins; from
+the output r of the coins are guessed. If the mechanism is (epsilon, delta)-private for a person coming or going, then
+with W ~ Binomial(r, e^epsilon / (1 + e^epsilon)) and v correct guesses,
+
+    P[correct >= v] <= P[W >= v] + 2 m delta max_i P[v > W >= v - i] / i.
+
+The least epsilon at which this is not below alpha is a lower bound at confidence 1 - alpha, whatever the mechanism is.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import binom
+
+from dpsr.audit.intervals import at_least, at_most
+from dpsr.certify.normal import gaussian_epsilon
+
+_MOST_EPSILON = 60.0
+
+
+def mu_at_least(hits: int, trials: int, alarms: int, others: int, alpha: float) -> float:
+    """A lower bound on mu at confidence 1 - alpha: `hits` of `trials` with the person, `alarms` of `others` without."""
+    p, q = float(at_least(hits, trials, alpha / 2)), float(at_most(alarms, others, alpha / 2))
+    return max(float(ndtri(p) - ndtri(q)), 0.0) if p > 0 and q < 1 else 0.0
+
+
+def epsilon_of_mu(mu: float, delta: float) -> float:
+    """The epsilon that a mechanism of this mu has at `delta`."""
+    return 0.0 if mu <= 0 else gaussian_epsilon(Fraction(mu) ** 2, delta)
+
+
+def surprise(correct: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
+    """How likely, at most, so many correct guesses are under (epsilon, delta)."""
+    q = 1 / (1 + np.exp(-epsilon))
+    below = np.cumsum(binom.pmf(correct - np.arange(1, correct + 1), guesses, q))
+    slope = float((below / np.arange(1, correct + 1)).max(initial=0.0))
+    return float(min(binom.sf(correct - 1, guesses, q) + 2 * canaries * delta * slope, 1.0))
+
+
+def epsilon_of_one_run(correct: int, guesses: int, canaries: int, delta: float, alpha: float) -> float:
+    """The largest epsilon that so many correct guesses refute at confidence 1 - alpha."""
+    if surprise(correct, guesses, canaries, 0.0, delta) > alpha:
+        return 0.0
+    low, high = 0.0, _MOST_EPSILON
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if surprise(correct, guesses, canaries, middle, delta) <= alpha else (low, middle)
+    return low

@@ -1,0 +1,111 @@
+"""What a table is worth to people who are not in it: one split by people, several tables, learners folded in.
+
+Some people are held out whole. Tables are made from the others; of each held-out person most ratings are their own, for
+folding in, and the rest are predicted. `personalise` of the release itself is the yardstick. Noise is seeded and
+held-out ratings are raw: **not private**.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.arrays import Floats
+from dpsr.data import Ratings
+from dpsr.evaluate.baselines.bias import OwnMean
+from dpsr.evaluate.downstream.fold_in import FOLDED
+from dpsr.evaluate.downstream.learners import RatingTable
+from dpsr.evaluate.downstream.tables import build_table
+from dpsr.evaluate.metrics.accuracy import rmse
+from dpsr.pipeline import DPSR
+from dpsr.release.people import ItemRelease
+from dpsr.types.mask import codes_of
+
+DELTA = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleSplit:
+    """`train` is of some people; of the others, `own` are the ratings they bring and `test` those to predict."""
+
+    train: Ratings
+    own: Ratings
+    test: Ratings
+
+
+@dataclass(frozen=True)
+class Score:
+    """A learner's error on held-out people's ratings, trained on a table."""
+
+    table: str
+    learner: str
+    rmse: float
+
+
+def split_people(ratings: Ratings, seed: int, *, people: float = 0.2, test: float = 0.2) -> PeopleSplit:
+    """A share of people is held out, and a share of their ratings is tested."""
+    rng = np.random.default_rng(seed)
+    held = (rng.random(ratings.mask.n_users) < people)[ratings.mask.users]
+    tested = held & (rng.random(len(ratings)) < test)
+    return PeopleSplit(ratings[~held], ratings[held & ~tested], ratings[tested])
+
+
+def score_tables(split: PeopleSplit, epsilon: float, seed: int, *, people: int | None = None) -> Iterator[Score]:
+    """Every table with every learner; `people` are made up, the usual number unless told."""
+    release: ItemRelease = DPSR(epsilon, unit="user", delta=DELTA, random_state=seed).fit(split.train).release
+    mask, test = split.test.mask, split.test
+    users, items = mask.user_ids.take(pa.array(mask.users)), mask.item_ids.take(pa.array(mask.items))
+    personal = release.personalise(split.own).predict(users.to_pylist(), items.to_pylist())
+    yield Score("release, unit user", "personalise", rmse(test.values, personal))
+    own = OwnMean(random_state=seed).fit(split.own.mask, split.own.values, test.scale)
+    yield Score("their own ratings", "own mean", rmse(test.values, own.predict(mask.users, mask.items)))
+    for name, make in _tables(split, release, epsilon, seed, people).items():
+        table, vocabulary, named = make()
+        codes = codes_of(named(split.train.mask.item_ids), vocabulary)
+        for learner, learn in FOLDED.items():
+            found = learn(table, seed).fold_in(_own(split.own, codes, table))
+            yield Score(name, learner, rmse(test.values, found.predict(mask.users.astype(np.int64), codes[mask.items])))
+
+
+Made = tuple[RatingTable, pa.Array, Callable[[pa.Array], pa.Array]]
+
+
+def _tables(
+    split: PeopleSplit, release: ItemRelease, epsilon: float, seed: int, people: int | None
+) -> dict[str, Callable[[], Made]]:
+    """How each table is made: the table, its items, and how it calls real ones."""
+    train = split.train
+
+    def of_values(values: Floats) -> Made:
+        return RatingTable(train.mask, values, train.scale), train.mask.item_ids, lambda ids: ids
+
+    def made_up() -> Made:
+        rows = release.synthesise(people)
+        table = Ratings.from_arrays(*(rows[name] for name in ("user", "item", "rating")), scale=train.scale)
+        return (
+            RatingTable(table.mask, table.values, table.scale),
+            table.mask.item_ids,
+            release.synthetic_items,
+        )
+
+    return {
+        "made-up people, unit user": made_up,
+        "ratings.parquet, unit value": lambda: of_values(build_table("dpsr", train, epsilon, seed).values),
+        "raw rows, not private": lambda: of_values(train.values),
+    }
+
+
+def _own(own: Ratings, codes: np.ndarray, table: RatingTable) -> RatingTable:
+    """People's own ratings of items that the table has, by its codes; of items that share one, the first."""
+    mask = own.mask
+    items = codes[mask.items]
+    known = items >= 0
+    keys = mask.users[known].astype(np.int64) * table.mask.n_items + items[known]
+    keys, first = np.unique(keys, return_index=True)
+    rows, columns = keys // table.mask.n_items, keys % table.mask.n_items
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=mask.n_users))])
+    shaped = type(mask)(mask.user_ids, table.mask.item_ids, indptr, columns.astype(np.int32), None)
+    return RatingTable(shaped, own.values[known][first], own.scale)

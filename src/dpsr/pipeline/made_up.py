@@ -1,0 +1,58 @@
+"""Made-up people in a release folder, and tables of more of them made later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from dpsr.errors import ParameterError
+from dpsr.release import Release
+from dpsr.release.folder.atomic import atomic_table
+from dpsr.release.folder.files import AnyContents
+from dpsr.release.likes import LikesRelease
+from dpsr.release.people import ItemRelease
+from dpsr.synthesis.people import Synthesis
+
+NOBODY = (
+    "people are made up where real ones are protected, at --unit rating or user. A release that protects values has a "
+    "row for every rating (ratings.parquet): leave people out."
+)
+
+METADATA = {b"dpsr": b"people who do not exist, drawn from a release; the seed is public and hides nothing"}
+
+
+def check_made_up(unit: str, people: int | None) -> None:
+    """Refuse a number of people that cannot be made up, before anything is spent."""
+    if people is None or people == 0:
+        return
+    if unit == "value":
+        raise ParameterError(NOBODY)
+    Synthesis(people)
+
+
+def with_made_up(contents: AnyContents, people: int | None) -> AnyContents:
+    """The same contents with so many made-up people, 0 for none; None leaves them as they are."""
+    check_made_up(contents.certificate.unit, people)
+    if people is None or not isinstance(contents, ItemRelease):
+        return contents
+    return contents.with_people(people)
+
+
+def more_made_up(
+    release: Release | ItemRelease | LikesRelease,
+    people: int | None,
+    path: Path,
+    *,
+    seed: int = 0,
+    overwrite: bool = False,
+) -> pa.Table:
+    """Write made-up people (.parquet or .csv), whole or not at all; the table that was written."""
+    if isinstance(release, LikesRelease):
+        raise ParameterError("people are made up from releases of ratings; this one was learned from interactions.")
+    if not isinstance(release, ItemRelease):
+        raise ParameterError(NOBODY)
+    table = release.synthesise(people, seed=seed).replace_schema_metadata(METADATA)
+    with atomic_table(path, table.schema, overwrite=overwrite) as rows:
+        rows.write_table(table)
+    return table

@@ -1,0 +1,88 @@
+"""`synthetic.parquet`: people who do not exist, and how anyone can see that nobody else is in it.
+
+The table follows from the item side, a number of people and a public seed, which `model.json` states. So it is drawn
+again and compared: a table that holds anything else, such as rows of real people, is not the one that follows. Another
+version of dpsr may draw other people; then the form is checked and no more is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.certify.check import Check
+from dpsr.certify.schema import MalformedError
+from dpsr.release.folder.layout import SYNTHETIC
+from dpsr.release.folder.parquet import Column, read_table, writer
+from dpsr.release.people.item_release import ItemRelease
+from dpsr.release.people.synthetic import synthetic_rows
+from dpsr.synthesis.people import planned_ratings
+
+_COLUMNS = (Column("user", "whole"), Column("item", "id"), Column("rating", "real"))
+
+FOLLOWS = f"{SYNTHETIC} is what the item side gives at its public seed: people who do not exist"
+DOES_NOT = f"{SYNTHETIC} is not what the item side gives at its public seed: who is in it, nobody knows"
+
+
+def synthetic_record(release: ItemRelease) -> dict[str, int] | None:
+    """What `model.json` says of the table."""
+    people, asked = release.made_up, release.synthetic
+    if people is None or asked is None:
+        return None
+    return {"people": asked.people, "ratings": len(people.cells), "seed": asked.seed}
+
+
+def write_synthetic(release: ItemRelease, path: Path) -> None:
+    """The table, if the release has one."""
+    if release.made_up is not None:
+        rows = synthetic_rows(release.made_up, release.index, release.scale)
+        with writer(path, rows.schema) as file:
+            file.write_table(rows)
+
+
+def check_synthetic(release: ItemRelease, data: bytes | None, stated: Mapping[str, Any] | None) -> Iterator[Check]:
+    """Whether the table is there if it is stated, has its form, and follows from the item side."""
+    if (data is None) != (stated is None):
+        found = "is missing" if data is None else "is there"
+        yield Check(False, f"{SYNTHETIC} {found}, and the model states {'none' if stated is None else 'one'}")
+        return
+    if data is None or stated is None:
+        return
+    try:
+        table = read_table(data, _COLUMNS, stated["ratings"])
+    except MalformedError as error:
+        yield Check(False, f"{SYNTHETIC}: {error}")
+        return
+    if not _plausible(release, stated):
+        yield Check(False, f"{SYNTHETIC}: so many people would not have so many ratings")
+        return
+    _, on_scale = release.scale.locate(table["rating"])
+    inside = bool(((table["user"] >= 1) & (table["user"] <= stated["people"])).all())
+    if not on_scale.all() or not inside:
+        yield Check(False, f"{SYNTHETIC}: a rating is not on the scale, or a person has no number that is stated")
+    elif release.certificate.software != f"dpsr {version('dpsr')}":
+        words = f"{SYNTHETIC} has the form that is stated; another version made it, so it was not drawn again"
+        yield Check(True, words)
+    else:
+        yield Check(True, FOLLOWS) if _equal(release, table) else Check(False, DOES_NOT)
+
+
+def _plausible(release: ItemRelease, stated: Mapping[str, Any]) -> bool:
+    """Whether drawing them again takes about as much room as the file that was read, which is bounded."""
+    asked, rows = release.synthetic, stated["ratings"]
+    return asked is not None and asked.people <= rows and planned_ratings(release.side, asked) <= 2 * rows + 1000
+
+
+def _equal(release: ItemRelease, table: Mapping[str, Any]) -> bool:
+    people = release.made_up
+    if people is None or len(people.cells) != len(table["user"]):
+        return False
+    rows = synthetic_rows(people, release.index, release.scale)
+    items = table["item"].cast(rows["item"].type) if isinstance(table["item"], pa.DictionaryArray) else table["item"]
+    numbers = all(np.array_equal(rows[name].to_numpy(), table[name]) for name in ("user", "rating"))
+    return numbers and bool(rows["item"].combine_chunks().equals(items))

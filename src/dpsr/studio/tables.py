@@ -1,0 +1,71 @@
+"""Tables of a database and their columns, by name: the catalogue is read, and no row of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from dpsr.database import Database
+from dpsr.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from dpsr.studio.choices import Choices
+
+PASSWORD = (
+    "an address with a password would stand in pages and in the list of processes. Leave it out here, and put it into "
+    "~/.pgpass or PGPASSWORD."
+)
+
+
+def tables_of(address: str) -> list[str]:
+    """The tables and views that an address may read."""
+    from sqlalchemy import inspect
+
+    with _opened(address) as connection:
+        found = inspect(connection)
+        return sorted([*found.get_table_names(), *found.get_view_names()])
+
+
+def columns_of(address: str, table: str) -> list[str]:
+    """The columns of one of them."""
+    from sqlalchemy import inspect
+
+    with _opened(address) as connection:
+        return [str(column["name"]) for column in inspect(connection).get_columns(table)]
+
+
+def query_for(chosen: Choices) -> str:
+    """The SELECT that reads the chosen columns of the chosen table, with names quoted where they must be."""
+    from sqlalchemy import column, select, table
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    names = [name for name in (chosen.user, chosen.item, chosen.rating) if name]
+    statement: Any = select(*(column(name) for name in names)).select_from(table(chosen.table))
+    dialects: Any = postgresql if chosen.source.startswith("postgres") else sqlite
+    return (
+        " ".join(str(statement.compile(dialect=dialects.dialect())).split())
+        .replace("SELECT ", "select ")
+        .replace(" FROM ", " from ")
+    )
+
+
+@contextmanager
+def _opened(address: str) -> Iterator[Connection]:
+    """A connection for reading; what goes wrong is said in one sentence without secrets."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    if "@" in address and ":" in address.partition("://")[2].partition("@")[0]:
+        raise ParameterError(PASSWORD)
+    database = Database.parse(address)
+    if database.is_file and not database.path.is_file():
+        raise DataError(f"{database} must exist, and does not. Check the path.")
+    try:
+        with database.engine("ro").connect() as connection:
+            yield connection
+    except SQLAlchemyError as error:
+        raise DataError(
+            f"{database} cannot be read: {database.reason(error)}. Check the address and who may read it."
+        ) from None

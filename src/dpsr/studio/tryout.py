@@ -1,0 +1,97 @@
+"""Rate some things, see your list: one's own ratings meet the released item side, for this answer alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpsr.errors import ParameterError
+from dpsr.release.folder.examination import examined
+from dpsr.release.people import ItemRelease
+from dpsr.release.release import Release
+
+SHOWN = 24
+WANTED = 5
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An item that may be rated: its id, and what it is called."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One line of a list."""
+
+    name: str
+    score: str
+
+
+def things(release: Release | ItemRelease, words: str) -> list[Thing]:
+    """Well-known items, or those whose title or id holds the words."""
+    ids, titles = _named(release)
+    order = range(len(ids)) if words else _well_known(release)
+    wanted = words.casefold()
+    found = []
+    for code in order:
+        name = _name(ids[code], titles, code)
+        if wanted in name.casefold():
+            found.append(Thing(str(ids[code]), name))
+        if len(found) == SHOWN:
+            break
+    return found
+
+
+def suggestions(release: Release | ItemRelease, ratings: Mapping[str, float], n: int = 10) -> list[Suggestion]:
+    """The list of somebody with these ratings."""
+    found = release.fold_in(list(ratings), list(ratings.values()), n)
+    names = [title or str(item) for item, title in zip(found.items, found.titles or found.items, strict=True)]
+    return [Suggestion(str(name), f"{score:.1f}") for name, score in zip(names, found.scores.tolist(), strict=True)]
+
+
+def levels_of(release: Release | ItemRelease) -> list[str]:
+    """What may be given, best first; of a long scale, ten of its values."""
+    values = release.scale.values
+    chosen = values if len(values) <= 11 else values[np.unique(np.linspace(0, len(values) - 1, 11).round().astype(int))]
+    return [f"{value:g}" for value in chosen[::-1].tolist()]
+
+
+@lru_cache(maxsize=2)
+def _loaded(folder: str, state: int) -> Any:
+    return examined(Path(folder)).release
+
+
+def loaded(folder: str) -> Release | ItemRelease:
+    """A release, examined whole; read once as long as its folder stays as it is."""
+    path = Path(folder)
+    state = path.stat().st_mtime_ns if path.is_dir() else 0
+    found = _loaded(folder, state)
+    if not isinstance(found, Release | ItemRelease):
+        raise ParameterError("releases of ratings are tried out here; this one was learned from interactions.")
+    return found
+
+
+def _named(release: Release | ItemRelease) -> tuple[list[Any], list[str | None] | None]:
+    ids = release.index.named if isinstance(release, ItemRelease) else release.mask.item_ids
+    return ids.to_pylist(), release.titles
+
+
+def _well_known(release: Release | ItemRelease) -> list[int]:
+    if isinstance(release, ItemRelease):
+        popularity = release.side.log_popularity[release.index.named_cells]
+    else:
+        popularity = release.mask.item_counts.astype(np.float64)
+    order: list[int] = np.argsort(-popularity, kind="stable").tolist()
+    return order
+
+
+def _name(item: Any, titles: list[str | None] | None, code: int) -> str:
+    return (titles[code] if titles else None) or str(item)

@@ -1,0 +1,122 @@
+"""How many items made-up people meet, and which.
+
+The number of a person's items follows the noisy numbers of people by octave, with a density ~ 1/n within one. Items are
+drawn one after another without repetition, each with a probability proportional to its *propensity* p_j. Somebody with
+n items then meets item j with probability about
+
+    1 - exp(-t_n p_j),      t_n such that these add up to n,
+
+so that counts of popular items would fall short if propensities were counts. They are found such that expected counts
+are the noisy ones; at the unit `user` these are weighted, as people with many ratings count less for each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpsr.arrays import Floats, Ints
+from dpsr.types.item_side import ACTIVITY_BINS
+
+_MOST_MET = 0.95
+"""Of all people: nobody's noisy count says more than this of an item."""
+
+MEAN_MET: Floats = np.array(
+    [(n := np.arange(2**k, 2 ** (k + 1))) @ np.log2(1 + 1 / n) for k in range(ACTIVITY_BINS)], dtype=np.float64
+)
+"""Of people in each octave: the mean of 2^(k + U), rounded down."""
+
+_GRID = 512
+_TURNS, _NEWTON, _ROUNDS = 40, 30, 100
+_MOST_WORK = 1 << 31
+"""People times cells that are looked at one by one, where drawing again does not end."""
+
+
+def numbers_met(people: int, activity: Floats, rng: np.random.Generator) -> Ints:
+    """How many items each of `people` meets: an octave k in proportion to `activity`, then 2^(k + U), rounded down."""
+    total = np.cumsum(np.maximum(activity, 0.0))
+    octave = np.searchsorted(total / total[-1], rng.random(people), side="right")
+    return np.floor(2.0 ** (np.minimum(octave, ACTIVITY_BINS - 1) + rng.random(people))).astype(np.int64)
+
+
+def propensities(counts: Floats, activity: Floats, weights: Floats) -> Floats:
+    """Of every cell, adding up to one, such that its expected weighted count is in proportion to `counts`.
+
+    Cells of like popularity are treated alike: the fixed point p <- p wanted / expected is found on a grid of them.
+    """
+    counts, people = np.maximum(counts, 0.0), np.maximum(activity, 0.0)
+    if counts.sum() <= 0 or len(counts) < 2:
+        return np.full(len(counts), 1 / len(counts))
+    depth = np.log(counts.max() / np.maximum(counts, 1e-9 * counts.max())) / np.log(1e9)
+    group = np.minimum((_GRID * depth).astype(np.int64), _GRID - 1)
+    many = np.bincount(group, minlength=_GRID).astype(np.float64)
+    typical = np.bincount(group, counts, minlength=_GRID) / np.maximum(many, 1)
+    here = typical > 0
+    typical, many = typical[here], many[here]
+    sizes = np.minimum(MEAN_MET, 0.9 * many.sum())
+    weight = people * weights / (people @ weights)
+    wanted = np.minimum(typical / (many @ typical) * float(weight @ sizes), _MOST_MET)
+    p = typical / (many @ typical)
+    for _ in range(_TURNS):
+        met = weight @ (1 - np.exp(-np.outer(_times(sizes, p, many), p)))
+        p = p * wanted / met
+        p /= many @ p
+    factor = np.zeros(_GRID)
+    factor[here] = p / typical
+    found = counts * factor[group]
+    return np.asarray(found / found.sum())
+
+
+def _times(sizes: Floats, p: Floats, many: Floats) -> Floats:
+    """t with sum_j many_j (1 - exp(-t p_j)) = n for every n of `sizes`: Newton's method from below, which is safe."""
+    t = sizes / (many @ p)
+    for _ in range(_NEWTON):
+        left = np.exp(-np.outer(t, p))
+        t = t + (sizes - (1 - left) @ many) / (left @ (many * p))
+    return t
+
+
+def chances_met(count: int, propensity: Floats) -> Floats:
+    """How likely somebody with `count` items has met each cell."""
+    n = float(min(count, 0.99 * (propensity > 0).sum()))
+    return np.asarray(1 - np.exp(-_times(np.array([n]), propensity, np.ones(len(propensity)))[0] * propensity))
+
+
+def items_met(counts: Ints, propensity: Floats, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Cells met by people with so many items each, none twice: pointers, and cells ascending for each person.
+
+    What was drawn twice is drawn again, so that the draw is one without repetition. Whoever still lacks items after a
+    hundred rounds has met nearly all that is likely and gets the rest at once: of the others those with the smallest
+    exponential numbers over p, which is the same draw (Efraimidis and Spirakis 2006). Where that would take too long
+    they end with less.
+    """
+    total, n, m = np.cumsum(propensity), len(propensity), len(counts)
+    wanted = np.minimum(counts, int((propensity > 0).sum()))
+    missing, keys, done = wanted.copy(), np.zeros(0, dtype=np.int64), []
+    for _ in range(_ROUNDS):
+        owner = np.repeat(np.arange(m), missing)
+        cells = np.searchsorted(total, rng.random(len(owner)) * total[-1], side="right")
+        keys = np.unique(np.concatenate([keys, owner * n + np.minimum(cells, n - 1)]))
+        missing = wanted - np.bincount(keys // n, minlength=m)
+        whole = missing[keys // n] == 0
+        done.append(keys[whole])
+        keys, wanted = keys[~whole], np.where(missing == 0, 0, wanted)
+        if not len(keys):
+            break
+    owners = np.unique(keys // n)
+    if len(owners) * n <= _MOST_WORK:
+        ends = np.searchsorted(keys, [owners * n, (owners + 1) * n]).T
+        done += [
+            _rest(keys[first:last] % n, int(missing[u]), propensity, rng) + u * n
+            for u, (first, last) in zip(owners, ends, strict=True)
+        ]
+    met = np.sort(np.concatenate([*done, keys]))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(met // n, minlength=m))])
+    return indptr.astype(np.int64), met % n
+
+
+def _rest(have: Ints, missing: int, propensity: Floats, rng: np.random.Generator) -> Ints:
+    """`missing` further cells of somebody who has met those in `have`."""
+    open_to = np.flatnonzero(propensity > 0)
+    open_to = open_to[~np.isin(open_to, have)]
+    waiting = rng.standard_exponential(len(open_to)) / propensity[open_to]
+    return open_to[np.argsort(waiting, kind="stable")[:missing]]

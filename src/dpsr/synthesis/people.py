@@ -1,0 +1,100 @@
+"""Made-up people: rating tables of nobody, drawn from a released item side.
+
+    n_u               by the noisy numbers of people by activity                                    (`meeting`)
+    items             without repetition, so that each is met as often as its noisy count says      (`meeting`)
+    w_u ~ N(m, P)     own level, slopes and tastes
+    y_uj              mean level(n_u) + effect_j + w_u . (1, F_j), variance residual + uncertainty_j  (`rating`)
+
+Which items somebody meets depends on their popularity alone: no question asks which are met together, so the tables
+know nothing about it. The seed is public. It makes a table reproducible, which is how anyone can see that nothing but
+the item side is in it, and it hides nothing: privacy comes from the noise in the item side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsr.arrays import Floats, Ints
+from dpsr.errors import ParameterError
+from dpsr.synthesis.meeting import MEAN_MET, items_met, numbers_met, propensities
+from dpsr.synthesis.rating import draw_levels
+from dpsr.types.item_side import Crowd, ItemSide
+
+MOST_PEOPLE = 100_000_000
+USUAL_RATINGS = 2_000_000
+"""As many people as there are, noisily, are made up unless told; fewer where they would have more ratings than this."""
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What a table of made-up people follows from, beside the item side."""
+
+    people: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.people <= MOST_PEOPLE or self.seed < 0:
+            raise ParameterError(
+                f"people are made up by a number from 1 to {MOST_PEOPLE:,} and a seed that is not negative, found "
+                f"{self.people:,} and {self.seed}."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class MadeUpPeople:
+    """Ratings of nobody: people one after another, their cells ascending; `places` of ratings on the scale."""
+
+    indptr: Ints
+    cells: Ints
+    places: Ints
+
+    @property
+    def n_people(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def owners(self) -> Ints:
+        """Of every rating, the person."""
+        return np.repeat(np.arange(self.n_people), np.diff(self.indptr))
+
+
+def usual_people(crowd: Crowd) -> int:
+    """The noisy number of people, or as many as have USUAL_RATINGS."""
+    activity = np.maximum(crowd.activity, 0.0)
+    ratings = float(activity @ MEAN_MET) / max(float(activity.sum()), 1e-9)
+    return int(np.clip(round(min(crowd.people, USUAL_RATINGS / max(ratings, 1.0))), 1, MOST_PEOPLE))
+
+
+def planned_ratings(side: ItemSide, asked: Synthesis) -> int:
+    """About how many ratings they will have: at most this, and hardly less."""
+    assert side.crowd is not None
+    counts = numbers_met(asked.people, side.crowd.activity, np.random.default_rng(asked.seed))
+    return int(np.minimum(counts, int((side.crowd.counts > 0).sum()) or side.n_cells).sum())
+
+
+def make_up(side: ItemSide, asked: Synthesis) -> MadeUpPeople:
+    """As many people as asked for; the same item side, number and seed give the same people."""
+    if side.crowd is None:
+        raise ParameterError("people are made up from an item side that knows how many people meet what.")
+    rng = np.random.default_rng(asked.seed)
+    counts = numbers_met(asked.people, side.crowd.activity, rng)
+    crowd = side.crowd
+    indptr, cells = items_met(counts, propensities(crowd.counts, crowd.activity, crowd.weights), rng)
+    owners = np.repeat(np.arange(asked.people), np.diff(indptr))
+    mean, variance = _ratings(side, np.diff(indptr), owners, cells, rng)
+    return MadeUpPeople(indptr, cells, draw_levels(mean, variance, side.scale.n_levels, rng))
+
+
+def _ratings(
+    side: ItemSide, counts: Ints, owners: Ints, cells: Ints, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Mean and variance of every rating, in half-widths around the midpoint."""
+    k = len(side.mean)
+    root = np.linalg.cholesky(side.covariance + 1e-12 * np.eye(k))
+    own = side.mean + rng.standard_normal((len(counts), k)) @ root.T
+    y = (side.level_of(counts) + own[:, 0])[owners] + side.effects[cells]
+    for a in range(k - 1):
+        y += own[owners, a + 1] * side.features[cells, a]
+    return side.spread * y, side.spread**2 * (side.residual + side.uncertainty[cells])

@@ -1,0 +1,50 @@
+"""Lower bounds for normal noise and for one run: their risk, and how near they come."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import binom
+
+from dpsr.audit.people.bounds import epsilon_of_mu, epsilon_of_one_run, mu_at_least, surprise
+
+
+def test_the_bound_on_mu_holds_at_its_risk_whatever_event_is_counted():
+    """The oracle: all counts of 40 trials on each side, enumerated."""
+    n, alpha, k = 40, 0.1, np.arange(41)
+    for mu in (0.2, 1.0, 2.5):
+        for cut in (-0.5, 0.4, 1.5):
+            p, q = 1 - ndtr(cut - mu), 1 - ndtr(cut)
+            bounds = np.array([[mu_at_least(h, n, a, n, alpha) for a in k] for h in k])
+            chance = np.outer(binom.pmf(k, n, p), binom.pmf(k, n, q))
+            assert chance[bounds > mu].sum() <= alpha
+
+
+def test_the_bound_on_mu_is_near_the_truth_for_many_trials():
+    n = 1_000_000
+    hits, alarms = round(n * ndtr(0.35)), round(n * ndtr(-0.35))
+    assert 0.68 < mu_at_least(hits, n, alarms, n, 0.05) < 0.7
+
+
+def test_without_delta_one_run_is_the_binomial_bound_and_a_delta_costs_something():
+    assert surprise(80, 100, 1_000, 1.0, 0.0) == pytest.approx(binom.sf(79, 100, 1 / (1 + np.exp(-1.0))))
+    assert surprise(80, 100, 1_000, 1.0, 1e-4) > surprise(80, 100, 1_000, 1.0, 0.0)
+    assert epsilon_of_one_run(80, 100, 1_000, 0.0, 0.05) > epsilon_of_one_run(80, 100, 1_000, 1e-4, 0.05) > 0.8
+
+
+@pytest.mark.parametrize(("m", "delta"), [(50, 1e-2), (200, 1e-3), (1_000, 1e-5)])
+def test_one_run_holds_for_a_mechanism_that_uses_all_of_its_epsilon_and_delta(m, delta):
+    """Randomised response that tells the truth outright with probability delta, all counts enumerated; and it is tight
+    to a few parts of the risk where there is next to no delta."""
+    epsilon, k = 1.0, np.arange(1, m + 1)
+    p = delta + (1 - delta) / (1 + np.exp(-epsilon))
+    refuted = np.array([surprise(int(one), m, m, epsilon, delta) <= 0.05 for one in k])
+    risk = binom.pmf(k, m, p)[refuted].sum()
+    assert risk <= 0.05
+    if delta < 1e-4:
+        assert risk > 0.02
+
+
+def test_nothing_right_refutes_nothing():
+    assert epsilon_of_one_run(50, 100, 100, 1e-5, 0.05) == 0.0
+    assert epsilon_of_mu(0.0, 1e-5) == 0.0
+    assert mu_at_least(0, 10, 0, 10, 0.05) == 0.0

@@ -1,0 +1,65 @@
+"""The real `dpsr studio` in a folder of its own, and plain HTTP to it."""
+
+import http.client
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from urllib.parse import urlencode, urlsplit
+
+
+class Studio:
+    """A running studio: where it listens, its one-time link, and requests with or without its cookie."""
+
+    def __init__(self, process, link):
+        self.process, self.link = process, link
+        self.address = "{0.scheme}://{0.netloc}".format(urlsplit(link))
+        self.port = urlsplit(link).port
+        self.cookie = ""
+
+    def ask(self, method, path, form=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        body = None if form is None else urlencode(form).encode()
+        if self.cookie:
+            headers.setdefault("cookie", self.cookie)
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        found = answer.status, answer.read().decode(), answer.headers
+        connection.close()
+        return found
+
+    def enter(self):
+        """Use the link, as a browser would."""
+        status, _, headers = self.ask("GET", self.link.removeprefix(self.address))
+        assert status == 200
+        self.cookie = headers["set-cookie"].split(";")[0]
+        return headers["set-cookie"]
+
+    def secret(self, path):
+        """The secret that the forms of a page carry."""
+        return re.search(r'name="form_secret" value="([^"]+)"', self.ask("GET", path)[1])[1]
+
+
+@contextmanager
+def studio_in(folder, *arguments):
+    """`dpsr studio` in `folder`; yields it once it listens, and stops it."""
+    command = [sys.executable, "-m", "dpsr", "studio", *arguments]
+    process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    said = ""
+    while "token=" not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    found = Studio(process, said.split()[-1])
+    found.said = said
+    try:
+        yield found
+    finally:
+        process.terminate()
+        process.communicate(timeout=120)
+
+
+def run(folder, *arguments):
+    """A command in the folder; what it printed."""
+    command = [sys.executable, "-m", "dpsr", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
