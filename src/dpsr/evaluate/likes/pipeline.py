@@ -59,6 +59,6 @@ class FoldedIn:
     def scores_of(self, baskets: Baskets) -> Floats:
         """One row of scores for each person; what may not be named is out of reach."""
         rows = own_rows(baskets.indptr, self._cells[baskets.indices], baskets.data)
-        scores = self.release.side.people(*rows) @ self._items.T
+        scores = self.release.side.people(rows) @ self._items.T
         scores[:, codes_of(self.item_ids, self.release.index.named) < 0] = -np.inf
         return np.asarray(scores)

@@ -21,7 +21,7 @@ from dpsr.data import Interactions
 from dpsr.evaluate.likes.baselines.tuning import best_setting
 from dpsr.evaluate.likes.contract import Baskets, ListModel, baskets_of
 
-RIDGES = (50.0, 200.0, 800.0)
+RIDGES = (30.0, 100.0, 300.0, 1000.0)
 LARGEST = 3000
 """The largest matrix that is inverted."""
 

@@ -39,7 +39,7 @@ from dpsr.evaluate.peers.floating import Measured, Price, gaussian_noise
 from dpsr.evaluate.peers.least_squares import ALPHA, clip_rows
 from dpsr.types import Mask
 
-RANK, UNSEEN, CONFIDENCE, OWN_RIDGE = 4, 0.05, 1.0, 5.0
+RANK, UNSEEN, CONFIDENCE, OWN_RIDGE = 4, 0.05, 1.0, 10.0
 COUNT_SHARE, LEAST_ITEMS, MOST_SWEEPS = 0.2, 300, 3
 SIGNAL, START = 0.05, 0.3
 SWEEP_SENSITIVITY = float(np.sqrt(3.0))

@@ -130,9 +130,9 @@ def _promises(averages: Averages, name: str, epsilons: Sequence[float]) -> list[
     for title, other in (("over noisy popularity", NOISY_POPULARITY), ("over DP-iALS", "dp-ials"), ("of EASE", EASE)):
         pairs = [[_recall(averages, name, method, e) for method in (OUR_LISTS, other)] for e in epsilons]
         if any(ours is not None and theirs for ours, theirs in pairs):
-            less = 0.0 if other == EASE else 1.0
-            cells = ("" if ours is None or not theirs else f"{ours / theirs - less:+.1%}" for ours, theirs in pairs)
-            rows.append((f"dpsr {title}", *cells))
+            shares = [None if ours is None or not theirs else ours / theirs for ours, theirs in pairs]
+            told = "{:.0%}".format if other == EASE else lambda share: f"{share - 1:+.1%}"
+            rows.append((f"dpsr {title}", *("" if share is None else told(share) for share in shares)))
     return rows
 
 
