@@ -104,17 +104,9 @@ class Interactions(RowsInMemory, RawInteractions):
         return cls._assembled(columns_of_query(url, query, INTERACTION_ROWS, **named))
 
     @classmethod
-    def from_spark(
-        cls,
-        frame: Any,
-        *,
-        user: str | None = None,
-        item: str | None = None,
-        weight: str | None = None,
-        timestamp: str | None = None,
-    ) -> Self:
-        """Interactions from a Spark DataFrame, brought to the driver as Arrow; see `from_frame` for the columns."""
-        return cls.from_frame(frame.toArrow(), user=user, item=item, weight=weight, timestamp=timestamp)
+    def from_spark(cls, frame: Any, **columns: str | None) -> Self:
+        """Interactions from a Spark DataFrame, brought to the driver as Arrow; columns are named as in `from_frame`."""
+        return cls.from_frame(frame.toArrow(), **columns)
 
     @classmethod
     def of_mask(cls, mask: Mask, source: str) -> Self:
@@ -162,6 +154,13 @@ class Interactions(RowsInMemory, RawInteractions):
         theirs = self.of_people(np.flatnonzero(out))
         return HeldOutPeople(self.of_people(np.flatnonzero(~out)), theirs[~hidden], theirs[hidden])
 
+    def hide_items(self, items: float = 0.2, *, seed: int | None = None) -> tuple[Self, Self]:
+        """A share of everybody's items apart, at least one of everybody who has two: what is shown, what is hidden."""
+        if not 0 < items < 1:
+            raise ParameterError(f"items is a share between 0 and 1, found {items}. A common choice is 0.2.")
+        hidden = _hidden_rows(self.mask, items, np.random.default_rng(seed))
+        return self[~hidden], self[hidden]
+
     def of_people(self, codes: Ints) -> Self:
         """The interactions of some people, by ascending codes; only they are known to what comes out."""
         chosen = np.zeros(self.n_users, dtype=np.bool_)
@@ -189,10 +188,10 @@ class HeldOutPeople(NamedTuple):
 
 
 def _hidden_rows(mask: Mask, share: float, rng: np.random.Generator) -> Bools:
-    """A random share of everybody's rows, rounded, and one at least."""
+    """A random share of everybody's rows, rounded, and one at least of those who have two."""
     order = np.lexsort((rng.random(mask.n_ratings), mask.users))
     place = np.arange(mask.n_ratings) - mask.indptr[mask.users]
-    n_hidden = np.maximum(1, np.rint(share * mask.user_counts).astype(np.int64))
+    n_hidden = np.minimum(np.maximum(1, np.rint(share * mask.user_counts).astype(np.int64)), mask.user_counts - 1)
     hidden = np.zeros(mask.n_ratings, dtype=np.bool_)
     hidden[order[place < n_hidden[mask.users]]] = True
     return hidden
