@@ -20,6 +20,7 @@ from dpsr.certify.parts import ChannelPart
 from dpsr.pipeline.people import check_unit
 from dpsr.privacy.channels import optimal_channel
 from dpsr.release import Release
+from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.types import Scale
 
@@ -89,16 +90,16 @@ def explain(scale: Scale | None, epsilon: float, *, unit: str = "value", delta: 
     return _explanation(scale, asked, 0.0, guess, COUNTS)
 
 
-def explain_release(release: Release | ItemRelease) -> Explanation:
+def explain_release(release: Release | ItemRelease | LikesRelease) -> Explanation:
     """What a release's own epsilon means, with its own tables and its own heaviest user."""
-    certificate, scale = release.certificate, release.scale
-    if isinstance(release, ItemRelease):
+    certificate = release.certificate
+    if isinstance(release, ItemRelease | LikesRelease):
         return _explanation(None, certificate.epsilon, certificate.delta, None, (), certificate.unit)
     tables = [table for part in certificate.parts if isinstance(part, ChannelPart) for table in part.tables]
     guess = max(map(guess_right, tables), default=None)
     heaviest = int(release.mask.user_counts.max())
     counts = sorted({*(k for k in COUNTS if k < heaviest), heaviest})
-    return _explanation(scale, certificate.epsilon, certificate.delta, guess, counts)
+    return _explanation(release.scale, certificate.epsilon, certificate.delta, guess, counts)
 
 
 def _explanation(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dpsr.errors import ParameterError
 from dpsr.release.folder.examination import examined
 from dpsr.release.people import ItemRelease
 from dpsr.release.release import Release
@@ -72,7 +73,9 @@ def loaded(folder: str) -> Release | ItemRelease:
     """A release, examined whole; read once as long as its folder stays as it is."""
     path = Path(folder)
     state = path.stat().st_mtime_ns if path.is_dir() else 0
-    found: Release | ItemRelease = _loaded(folder, state)
+    found = _loaded(folder, state)
+    if not isinstance(found, Release | ItemRelease):
+        raise ParameterError("releases of ratings are tried out here; this one was learned from interactions.")
     return found
 
 
