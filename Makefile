@@ -55,13 +55,14 @@ DATA ?= ../shared/data
 
 UNIT ?= value
 
-frontier: $(STAMP)  ## accuracy against epsilon on real rating sets in $(DATA); UNIT=user or UNIT=rating for people
-	$(BIN)/dpsr frontier --data $(DATA) --out frontier --unit $(UNIT)
+frontier: $(STAMP)  ## accuracy against epsilon on real rating sets in $(DATA); UNIT=user or UNIT=rating for people, LIKES=1 for lists
+	$(BIN)/dpsr frontier --data $(DATA) --out frontier $(if $(LIKES),--likes,--unit $(UNIT))
 
 FULL ?=
 
 benchmark: $(STAMP)  ## every method side by side; FULL=--full for everything
 	$(BIN)/dpsr benchmark $(wildcard $(DATA)) realistic paper --out benchmark --document docs/benchmark.md $(FULL)
+	$(BIN)/dpsr benchmark $(wildcard $(DATA)) realistic --likes --out benchmark --document docs/benchmark.md $(FULL)
 
 picture: $(STAMP) demo  ## the card of the demo release as an image; needs Chromium
 	$(BIN)/python tests/helpers/screenshot.py demo-release docs/card.png

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpsr.certify.manifest import MANIFEST
+from dpsr.errors import ParameterError
 from dpsr.release.folder.examination import Examination, examined
 from dpsr.release.folder.layout import CARD
 from dpsr.release.people import ItemRelease
@@ -66,9 +67,10 @@ def levels_of(release: Release | ItemRelease) -> list[str]:
 
 
 def loaded(folder: str) -> Release | ItemRelease:
-    """A release, examined whole."""
+    """A release of ratings, examined whole."""
     release = opened(folder).release
-    assert release is not None
+    if not isinstance(release, Release | ItemRelease):
+        raise ParameterError("releases of ratings are tried out here; this one was learned from interactions.")
     return release
 
 
