@@ -12,6 +12,8 @@ from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.studio.session import Sessions
 from dpsr.web.guard import Refusal
 
+pytestmark = pytest.mark.slow  # twenty seconds in all, of the studio's processes: no list of single tests knows that
+
 CHOSEN = "source=ratings.csv&user=user&item=item&rating=rating&scale=1:5:1&epsilon=0.5"
 
 
