@@ -223,8 +223,8 @@ def test_no_other_start_is_chosen_where_there_is_nothing_to_learn(monkeypatch):
     design, _, levels = low_rank(3)
     state, learning = state_of(design, np.random.default_rng(4).permutation(levels))
     chosen = []
-    choose = Starts.most_likely
-    monkeypatch.setattr(Starts, "most_likely", lambda self, starts: chosen.append(starts) or choose(self, starts))
+    choose = Starts.likelier
+    monkeypatch.setattr(Starts, "likelier", lambda self, *starts: chosen.append(starts) or choose(self, *starts))
     assert not state.find_factors(learning.tables, learning.family(state)), "so that no other start would be tried"
     found = learning.from_better_start(state)
     cautious, bold = chosen[0]
@@ -258,18 +258,18 @@ def test_taste_stands_out_of_random_signs_and_shuffled_ratings_do_not(shuffled):
     assert (found.strength > 1.02) == (not shuffled)
 
 
-def test_a_start_must_be_clearly_more_likely():
+def test_held_out_symbols_choose_the_likelier_start_and_caution_where_both_are_alike():
     design, _, levels = low_rank(3)
     state, learning = state_of(design, levels)
-    assert learning.most_likely([state, state.fork()]) is state
+    assert learning.likelier(state, state.fork()) is state
     better = state.fork()
     mask = design.table.mask
     truth = np.zeros(mask.shape)
     truth[mask.users, mask.items] = Y[levels]
     u, s, v = np.linalg.svd(truth - state.left[:] @ state.right.T * (truth != 0), full_matrices=False)
     better.f, better.g = u[:, :8] * s[:8], v[:8].T
-    assert learning.most_likely([state, better]) is better
-    assert learning.most_likely([better, state]) is better
+    assert learning.likelier(state, better) is better
+    assert learning.likelier(better, state) is better
 
 
 def test_a_trial_does_not_see_what_is_held_out():

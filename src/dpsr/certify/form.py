@@ -18,7 +18,13 @@ from dpsr.certify.certificate import (
 )
 from dpsr.certify.one_rating import SETTING_NAMES as RATING_SETTINGS
 from dpsr.certify.one_rating import SQUARED_BOUNDS
-from dpsr.certify.people import LIKES_QUESTIONS, QUESTIONS, SQUARED_BOUND, SQUARED_MOMENT_BOUND
+from dpsr.certify.people import (
+    LIKES_QUESTIONS,
+    QUESTIONS,
+    SQUARED_BOUND,
+    SQUARED_MOMENT_BOUND,
+    SQUARED_PRESENCE_BOUND,
+)
 
 _PRICE = {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}]}
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
@@ -61,6 +67,7 @@ def _normal_part(kind: str, names: list[str], **description: Any) -> dict[str, A
     return _closed(**fixed, **noise, **description, threshold=threshold)
 
 
+_SQUARED_BOUNDS = (SQUARED_BOUND, SQUARED_MOMENT_BOUND, SQUARED_PRESENCE_BOUND)
 _ASKED = [*QUESTIONS, *(name for name in LIKES_QUESTIONS if name not in QUESTIONS)]
 
 PART_FORMS = {
@@ -121,7 +128,9 @@ PART_FORMS = {
         alpha=_SHARE,
     ),
     "declared": _part("declared", ["ratings"]),
-    "person": _normal_part("person", _ASKED, squared_bound={"enum": [SQUARED_BOUND, SQUARED_MOMENT_BOUND]}),
+    "person": _normal_part(
+        "person", _ASKED, squared_bound={"enum": [SQUARED_BOUND, SQUARED_MOMENT_BOUND, SQUARED_PRESENCE_BOUND]}
+    ),
     "rating": _normal_part(
         "rating",
         list(SQUARED_BOUNDS),

@@ -56,6 +56,11 @@ MOMENT = 1 << 15
 SQUARED_BOUND, SQUARED_MOMENT_BOUND = GRID**2, MOMENT**4 // 2
 """Of every contribution, and of second moments: what is above the diagonal of x x', |x| <= MOMENT."""
 
+PRESENCE_GRID = 1 << 12
+"""The same for second moments of presence, which are asked at small budgets, too: variances stay below 64 bits."""
+
+SQUARED_PRESENCE_BOUND = PRESENCE_GRID**4 // 2
+
 MOST_NAMED = 4096
 """Items by which one person may help to name; the others of somebody with more do not count for names."""
 
@@ -134,7 +139,8 @@ class PersonPart(NormalPart):
 
     def squared_sensitivity(self, unit: str) -> int | None:
         _check_names(self.name, self.threshold)
-        wanted = SQUARED_MOMENT_BOUND if self.name in (MOMENTS, PRESENCE) else SQUARED_BOUND
+        special = {MOMENTS: SQUARED_MOMENT_BOUND, PRESENCE: SQUARED_PRESENCE_BOUND}
+        wanted = special.get(self.name, SQUARED_BOUND)
         if self.squared_bound != wanted:
             raise PrivacyError(
                 f"{self.name} are measured against a squared bound of {wanted}, not {self.squared_bound}"
@@ -173,7 +179,7 @@ class RatingPart(NormalPart):
             return None
         if self.name == NAMES and unit == "value":
             return 0
-        if self.settings.get("bound") != (MOMENT**2 if self.name in (MOMENTS, PRESENCE) else GRID):
+        if self.settings.get("bound") != {MOMENTS: MOMENT**2, PRESENCE: PRESENCE_GRID**2}.get(self.name, GRID):
             raise PrivacyError(f"{self.name} are measured on a grid of {GRID} steps, second moments of {MOMENT**2}")
         bound = SQUARED_BOUNDS[self.name](self.settings)
         return 4 * bound if unit == "value" else bound

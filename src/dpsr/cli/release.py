@@ -127,7 +127,7 @@ def release(
     try:
         from dpsr.data.files.catalogue import read_catalogue
         from dpsr.pipeline.account import Account
-        from dpsr.pipeline.likes import check_unit_of_likes
+        from dpsr.pipeline.likes import check_likes
         from dpsr.pipeline.made_up import check_made_up
         from dpsr.pipeline.methods import build
         from dpsr.pipeline.publish import check_order, check_space, publish
@@ -140,7 +140,7 @@ def release(
         check_method(method, unit, delta, likes=rows)
         if rows:
             protects = Unit.user if unit is None else unit
-            check_unit_of_likes(protects.value)
+            check_likes(protects.value, epsilon, delta)
         else:
             protects = chosen_unit(unit, ask=not yes, shown=shown) if method is Method.default else Unit.value
         check_people(protects, delta, users)

@@ -16,7 +16,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
-from dpsr.errors import ParameterError
+from dpsr.certify.amounts import check_delta
+from dpsr.certify.normal import affordable_squared_mu
+from dpsr.errors import ParameterError, PrivacyError
 from dpsr.likes import plan
 from dpsr.likes.activity import Activity
 from dpsr.likes.evidence import Evidence, weigh
@@ -25,8 +27,12 @@ from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, learn_taste
 from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people.likes_vault import LikesVault
+from dpsr.privacy.vault.people.vault import DELTA_FOR_NAMES
 from dpsr.types.item_side import ItemIndex
 from dpsr.types.likes_side import LikesSide
+
+_LEAST = 1e-5
+"""Of mu^2: the smallest question's variance then has 63 bits."""
 
 _SHY = 1 - 1e-9
 """Shares are floats and the vault counts exactly."""
@@ -39,10 +45,15 @@ NO_VALUES = (
 )
 
 
-def check_unit_of_likes(unit: str) -> None:
-    """Refuse the unit at which who did what is public."""
+def check_likes(unit: str, epsilon: float, delta: float | None) -> None:
+    """Refuse the unit at which who did what is public, and budgets whose noise no receipt could hold."""
     if unit == "value":
         raise ParameterError(NO_VALUES)
+    if delta is not None and affordable_squared_mu(epsilon, (1 - DELTA_FOR_NAMES) * check_delta(delta)) < _LEAST:
+        raise PrivacyError(
+            f"epsilon = {epsilon:g} and delta = {delta:g} are so small together that nothing would be learned. Use a "
+            "larger epsilon or a larger delta."
+        )
 
 
 def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
@@ -55,7 +66,9 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     popularity = ask_popularity(vault)
     announce("Asking for directions of taste")
     left = vault.left - plan.NUMBERS - _for_names(vault)
-    frequent = plan.frequent_cells(popularity, activity.interactions, vault.moments_noise(left))
+    frequent = everything[:0]
+    if vault.moments_fit((1 - plan.FIRST_MOMENTS) * left):
+        frequent = plan.frequent_cells(popularity, activity.interactions, vault.moments_noise(left))
     side = _ask_taste(vault, popularity, frequent) if len(frequent) > 2 else None
     if side is None:
         announce("Asking again what is popular")

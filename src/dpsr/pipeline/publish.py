@@ -29,7 +29,7 @@ from dpsr.errors import DpsrError, LedgerError, ParameterError, ReleaseError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.estimator import announce
-from dpsr.pipeline.likes import check_unit_of_likes
+from dpsr.pipeline.likes import check_likes
 from dpsr.pipeline.made_up import check_made_up, with_made_up
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.value import DPSR
@@ -108,7 +108,7 @@ def publish(
     check_made_up(estimator.unit, people)
     check_order(estimator, target, account=account, overwrite=overwrite, signer=signer)
     if isinstance(ratings, RawInteractions | InteractionTable):
-        check_unit_of_likes(estimator.unit)
+        check_likes(estimator.unit, estimator.epsilon, estimator.delta)
     check_space(ratings, target)
     if account is not None:
         account.check(fingerprint_of(census_of(ratings), estimator.unit))

@@ -27,7 +27,7 @@ from dpsr.linalg.compiled import one_blas_thread
 from dpsr.people import cells
 from dpsr.pipeline.compiling import compile_once
 from dpsr.pipeline.estimator import PrivateRecommender, announce, checked_ratings
-from dpsr.pipeline.likes import check_unit_of_likes, learn_likes
+from dpsr.pipeline.likes import check_likes, learn_likes
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.people import check_unit, declared_items, learn_people, learn_ratings
 from dpsr.privacy.channels import optimal_channel
@@ -125,7 +125,7 @@ class DPSR(PrivateRecommender):
         """Ratings, or interactions at a unit that can protect them."""
         if not isinstance(ratings, RawInteractions):
             return checked_ratings(ratings)
-        check_unit_of_likes(self.unit)
+        check_likes(self.unit, self.epsilon, self.delta)
         return ratings
 
     def fit_ratings(self, ratings: RawRatings | RawInteractions, *, charge: ChargeReference | None = None) -> Self:
@@ -156,7 +156,7 @@ class DPSR(PrivateRecommender):
         """
         self.check()
         if isinstance(ratings, InteractionTable):
-            check_unit_of_likes(self.unit)
+            check_likes(self.unit, self.epsilon, self.delta)
             return self._fit_likes(ratings, journal, charge)
         if self.unit != "value":
             return self._fit_people(ratings, journal, charge)

@@ -21,7 +21,7 @@ rows are well known: there the cautious start is the only one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -273,7 +273,7 @@ class Starts:
         self._sweep(cautious, _TRIAL, begin=True, trial=True)
         self._sweep(bold, _BOLD_TRIAL, begin=True, bold=True, trial=True)
         self._sweep(bold, _AFTER_BOLD, trial=True)
-        better = self.most_likely([cautious, bold])
+        better = self.likelier(cautious, bold)
         if better is bold:
             self._take_for_known(better)
         self.sweep_until_stable(better, _SWEEPS if better is bold else _SWEEPS - _TRIAL)
@@ -308,13 +308,8 @@ class Starts:
             moved = state.sweep(self.tables, now, self.observations, users=sweep > 0 or not begin, **how)
         return moved
 
-    def most_likely(self, states: Sequence[EvidenceState]) -> EvidenceState:
-        """The first, or a later one under which held-out symbols are more likely, by more than a standard error."""
-        family = self.family(states[0])  # one spread for all, because the boldest know least how far they are off
-        best, found = states[0], states[0].held_out(self.tables, family)
-        for state in states[1:]:
-            chances = state.held_out(self.tables, family)
-            gain = chances - found
-            if gain.sum() > np.sqrt(len(gain)) * gain.std():
-                best, found = state, chances
-        return best
+    def likelier(self, cautious: EvidenceState, bold: EvidenceState) -> EvidenceState:
+        """The one under which held-out symbols are more likely."""
+        family = self.family(cautious)  # one spread for both, because the bold one knows least how far it is off
+        gain = bold.held_out(self.tables, family) - cautious.held_out(self.tables, family)
+        return bold if gain.sum() > 0 else cautious

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsr.certify.people import COUNTS, GRID, INTERACTIONS, MOMENT, PRESENCE, PersonPart, RatingPart
+from dpsr.certify.people import COUNTS, GRID, INTERACTIONS, PRESENCE, PersonPart, RatingPart
+from dpsr.certify.people import PRESENCE_GRID as STEP
 from dpsr.privacy.vault.people import presence as add
 from dpsr.types.item_side import ACTIVITY_BINS
 from dpsr.types.likes_side import LEAST_STRENGTH, MOST_STRENGTH, strengths
@@ -16,7 +17,7 @@ T, CELLS = 30, 40
 PLACE = np.where(np.arange(CELLS) < T, np.arange(CELLS), -1)
 CENTRE = np.random.default_rng(1).dirichlet(np.ones(T))
 FAVOUR = (CENTRE / CENTRE.max()) ** 0.25
-BOUNDS = {INTERACTIONS: GRID**2, COUNTS: GRID**2, PRESENCE: MOMENT**4 // 2}
+BOUNDS = {INTERACTIONS: GRID**2, COUNTS: GRID**2, PRESENCE: STEP**4 // 2}
 
 
 def asked(name, people, kernels=add, centre=CENTRE, favour=FAVOUR):
@@ -72,9 +73,9 @@ def test_real_neighbours_differ_by_no_more_than_the_bound_and_one_interaction_by
 
 def test_the_limit_of_second_moments_at_the_unit_rating_covers_what_neighbours_at_the_unit_user_may_move():
     """One interaction replaces a contribution by another: squares 4, in either kind of receipt."""
-    part = RatingPart(PRESENCE, 1, 1, {"bound": MOMENT**2})
-    assert part.squared_sensitivity("rating") == 4 * (MOMENT**4 // 2)
-    assert PersonPart(PRESENCE, 1, 1, MOMENT**4 // 2).squared_sensitivity("rating") == 4 * (MOMENT**4 // 2)
+    part = RatingPart(PRESENCE, 1, 1, {"bound": STEP**2})
+    assert part.squared_sensitivity("rating") == 4 * (STEP**4 // 2)
+    assert PersonPart(PRESENCE, 1, 1, STEP**4 // 2).squared_sensitivity("rating") == 4 * (STEP**4 // 2)
     assert RatingPart(COUNTS, 1, 1, {"bound": GRID}).squared_sensitivity("rating") == GRID**2
     assert RatingPart(INTERACTIONS, 1, 1, {"bound": GRID}).squared_sensitivity("rating") == 2 * GRID**2
 
@@ -106,11 +107,11 @@ def test_second_moments_are_those_of_exact_arithmetic():
         n = sum(mine.values())
         real = [Fraction(FAVOUR[j]) * (mine.get(j, Fraction(0)) - n * Fraction(CENTRE[j])) for j in range(T)]
         pairs = sum(r * r for r in real) ** 2 - sum(r**4 for r in real)
-        c = MOMENT * min(float(pairs) ** -0.25, 1 / max(abs(float(r)) for r in real))
+        c = STEP * min(float(pairs) ** -0.25, 1 / max(abs(float(r)) for r in real))
         v = [int(c * (1 - 1e-9) * float(r)) for r in real]
-        assert sum(x * x for x in v) ** 2 - sum(x**4 for x in v) <= MOMENT**4
+        assert sum(x * x for x in v) ** 2 - sum(x**4 for x in v) <= STEP**4
         expected += np.outer(np.array(v, dtype=object), np.array(v, dtype=object))
-    np.testing.assert_array_less(np.abs(asked(PRESENCE, people) - np.triu(expected, 1)), 4 * MOMENT)
+    np.testing.assert_array_less(np.abs(asked(PRESENCE, people) - np.triu(expected, 1)), 4 * STEP)
 
 
 @pytest.mark.parametrize("name", BOUNDS)
@@ -151,14 +152,14 @@ def test_with_the_enforcement_even_such_a_scale_is_harmless(name, monkeypatch):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(-MOMENT, MOMENT), min_size=1, max_size=40))
+@given(st.lists(st.integers(-STEP, STEP), min_size=1, max_size=40))
 def test_enforced_pairs_are_inside_their_bound_and_left_alone_if_they_were(values):
     v = np.array(values, np.int64)
     add.enforce_pairs(v)
     square, fourth = sum(int(x) ** 2 for x in v), sum(int(x) ** 4 for x in v)
-    assert square**2 - fourth <= MOMENT**4
+    assert square**2 - fourth <= STEP**4
     before = sum(x * x for x in values) ** 2 - sum(x**4 for x in values)
-    assert (v.tolist() == values) == (before <= MOMENT**4)
+    assert (v.tolist() == values) == (before <= STEP**4)
 
 
 @settings(max_examples=60, deadline=None)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.certificate import LIKES_FACTS
-from dpsr.certify.people import COUNTS, GRID, INTERACTIONS, MOMENT, PRESENCE, SQUARED_MOMENT_BOUND
+from dpsr.certify.people import COUNTS, GRID, INTERACTIONS, PRESENCE, PRESENCE_GRID, SQUARED_PRESENCE_BOUND
 from dpsr.engine import Block
 from dpsr.engine.raw import WEIGHT
 from dpsr.linalg.rows import PeopleRows
@@ -76,14 +76,18 @@ class LikesVault(AskedTable):
             add.add_second_moments(rows.indptr, rows.cells, rows.y, place, centre, favour, out)
 
         above, shape = np.triu_indices(len(cells), 1), (len(cells), len(cells))
-        found = self._ask(PRESENCE, share, one, shape, SQUARED_MOMENT_BOUND, only=above)
+        found = self._ask(PRESENCE, share, one, shape, SQUARED_PRESENCE_BOUND, only=above)
         moments = np.zeros(shape)
         moments[above] = found.values * sqrt(0.5)
         return Answer(moments, found.noise * sqrt(0.5))
 
+    def moments_fit(self, share: float) -> bool:
+        """Whether a receipt can hold the noise of `presence_moments`: a variance of less than 63 bits."""
+        return share > 0 and self._describe(PRESENCE, share, 1, SQUARED_PRESENCE_BOUND).variance < 1 << 63
+
     def moments_noise(self, share: float) -> float:
         """The deviation of the noise that `presence_moments` would have."""
-        return sqrt(self._describe(PRESENCE, share, 1, SQUARED_MOMENT_BOUND).variance) / MOMENT**2
+        return sqrt(self._describe(PRESENCE, share, 1, SQUARED_PRESENCE_BOUND).variance) / PRESENCE_GRID**2
 
     @property
     def public(self) -> dict[str, Any]:

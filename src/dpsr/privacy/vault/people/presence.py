@@ -4,18 +4,18 @@ x are a person's strengths (`types.likes_side`), one for each cell in which they
 
     numbers of interactions      GRID in the octave of how many cells have a strength          bound GRID
     weighted counts              x / |x|, over some cells                                      bound GRID
-    second moments of presence   r r' above the diagonal, r = c g (x - n p), n = sum x         bound MOMENT^2 / sqrt 2
+    second moments of presence   r r' above the diagonal, r = c g (x - n p), n = sum x         bound STEP^2 / sqrt 2
 
 **Second moments.** The part of r r' above the diagonal has squared length
 
     sum_{i<j} r_i^2 r_j^2  =  (|r|^4 - sum_i r_i^4) / 2,
 
-so c is chosen to make (|r|^4 - sum r_i^4) just MOMENT^4: for somebody with two cells that is a vector longer by sqrt 2
-than |r| = 1 would be. In whole numbers, r is rounded towards zero, |r_i| <= MOMENT, and halved until |r|^2 <= 2^31 and
-|r|^4 - sum r_i^4 <= MOMENT^4; the first follows from the second, for sum r_i^4 <= 2^30 |r|^2, and keeps the second from
-overflowing. Rows of whole numbers are multiplied in double precision: every product and every partial sum is a whole
-number below 2^53 (2^30 a person, at most 2^22 people in a panel), so nothing is rounded, in whatever order they are
-added.
+so c is chosen to make (|r|^4 - sum r_i^4) just STEP^4: for somebody with two cells that is a vector longer by sqrt 2
+than |r| = 1 would be. In whole numbers, r is rounded towards zero, |r_i| <= STEP, and halved until |r|^2 <= 2 STEP^2
+and |r|^4 - sum r_i^4 <= STEP^4; the first follows from the second, for sum r_i^4 <= STEP^2 |r|^2, and keeps the second
+from overflowing. Rows of whole numbers are multiplied in double precision: every product and every partial sum is a
+whole number below 2^53 (2^24 a person, at most 2^22 people before sums are put away), so nothing is rounded, in
+whatever order they are added.
 
 p is where everybody's interactions go on average and g favours cells that many people know; both are public here, made
 of earlier noisy answers. Somebody with one cell among those asked about has no pair and adds nothing.
@@ -26,7 +26,8 @@ from __future__ import annotations
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
-from dpsr.certify.people import GRID, MOMENT
+from dpsr.certify.people import GRID
+from dpsr.certify.people import PRESENCE_GRID as STEP
 from dpsr.linalg.compiled import kernel
 from dpsr.privacy.vault.people.contributions import SAFE, _enforce, _steps
 from dpsr.types.item_side import ACTIVITY_BINS
@@ -119,9 +120,9 @@ def fill_rows(indptr: Ints, cells: Ints, x: Floats, place: Ints, centre: Floats,
         pairs = square * square - fourth
         if not pairs > 0 or not most > 0:
             continue
-        c = MOMENT * SAFE * min(pairs**-0.25, 1 / most)
+        c = STEP * SAFE * min(pairs**-0.25, 1 / most)
         for j in range(T):
-            v[j] = _steps(c * real[j], MOMENT)
+            v[j] = _steps(c * real[j], STEP)
         enforce_pairs(v)
         for j in range(T):
             rows[u, j] = v[j]
@@ -129,15 +130,15 @@ def fill_rows(indptr: Ints, cells: Ints, x: Floats, place: Ints, centre: Floats,
 
 @kernel
 def enforce_pairs(v: Ints) -> None:
-    """Halve v, |v_i| <= MOMENT, until (sum v^2)^2 - sum v^4 <= MOMENT^4; in whole numbers, without overflow."""
+    """Halve v, |v_i| <= STEP, until (sum v^2)^2 - sum v^4 <= STEP^4; in whole numbers, without overflow."""
     while True:
         square, fourth = 0, 0
         for one in v:
             square += one * one
-        if square <= 2 * MOMENT * MOMENT:
+        if square <= 2 * STEP * STEP:
             for one in v:
                 fourth += one * one * one * one
-            if square * square - fourth <= MOMENT**4:
+            if square * square - fourth <= STEP**4:
                 return
         for i in range(len(v)):
             v[i] = int(v[i] / 2)
