@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscop
 FAST := not (spark or postgres or browser or notebook or slow)
 CORE := .venv/.core
 
-.PHONY: attack docs notebook site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture venv clean
+.PHONY: attack docs notebook site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture pictures venv clean
 
 venv: $(STAMP)
 
@@ -66,6 +66,9 @@ benchmark: $(STAMP)  ## every method side by side; FULL=--full for everything
 
 picture: $(STAMP) demo  ## the card of the demo release as an image; needs Chromium
 	$(BIN)/python tests/helpers/screenshot.py demo-release docs/card.png
+
+pictures: $(STAMP)  ## the studio's journey as images; needs Chromium
+	$(BIN)/python tests/helpers/studio_pictures.py docs/studio
 
 core:  ## what `pip install dpsr` alone brings: its size, and the main job with it
 	rm -rf .core && $(PYTHON) -m venv .core

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dpsr import DPSR, Ratings, Scale
+from dpsr.certify.normal import affordable_squared_mu
 from dpsr.certify.odds import belief_at_least, belief_at_most, guess_right
 from dpsr.data import realistic
 from dpsr.pipeline.explain import explain, explain_release
@@ -111,3 +112,39 @@ def test_bad_options_are_one_sentence(dpsr, options, word):
     outcome = dpsr("explain", *options)
     assert outcome.code == 2
     assert word in outcome.err
+
+
+@pytest.mark.parametrize("unit", ["value", "rating", "user"])
+def test_every_unit_is_explained_and_says_what_the_others_cost(dpsr, unit):
+    delta = [] if unit == "value" else ["--delta", "1e-5"]
+    told = json.loads(dpsr("explain", "--epsilon", "1", "--unit", unit, *delta, "--json").out)
+    own = told["units"][unit]
+    assert (own["epsilon"], told["unit"]) == (1.0, unit)
+    protected = {"value": {"value"}, "rating": {"value", "rating"}, "user": {"value", "rating", "user"}}[unit]
+    assert {name for name, price in told["units"].items() if price is not None} == protected
+    shown = dpsr("explain", "--epsilon", "1", "--unit", unit, *delta).out
+    assert "Each unit" in shown
+    assert ("not protected" in shown) == (unit != "user")
+
+
+def test_normal_noise_is_guessed_less_often_than_epsilon_and_delta_allow():
+    """The oracle: N(0, 1) against N(mu, 1) at the midpoint, by draws; and the bound of any mechanism."""
+    told = explain(None, 1.0, unit="user", delta=1e-5)
+    mu = float(affordable_squared_mu(1.0, 1e-5)) ** 0.5
+    rng = np.random.default_rng(0)
+    coins = rng.random(400_000) < 0.5
+    right = ((rng.normal(size=400_000) + mu * coins > mu / 2) == coins).mean()
+    assert told.guess_there == pytest.approx(right, abs=0.004)
+    assert told.guess_there < belief_at_most(0.5, 1.0)
+
+
+def test_a_release_of_people_is_explained_by_its_own_prices(tmp_path):
+    release = (
+        DPSR(2.0, unit="user", delta=1e-5, random_state=0)
+        .fit(realistic(0, n_users=80, n_items=30, n_ratings=900))
+        .release
+    )
+    told = explain_release(release)
+    for unit, price in release.certificate.protection.items():
+        assert told.units[unit].epsilon == price.epsilon
+    assert told.guess_there == pytest.approx(explain(None, 2.0, unit="user", delta=1e-5).guess_there, abs=0.01)

@@ -77,3 +77,42 @@ def test_bad_options_are_one_sentence(dpsr, csv, options, word):
     outcome = dpsr("plan", csv, "--scale", "1:5:1", *options)
     assert outcome.code == 2
     assert word in outcome.err
+
+
+TOTALS = ("--users", "5000", "--items", "2000", "--ratings", "300000")
+PEOPLE = ("--scale", "1:5:1", "--unit", "user", "--delta", "1e-6", "--epsilon", "1,5")
+
+
+def test_people_are_planned_from_totals_and_nothing_is_read(dpsr):
+    plan = json.loads(dpsr("plan", *PEOPLE, *TOTALS, "--json").out)
+    assert plan["private"]
+    assert plan["people"] == pytest.approx(5_000)
+    first, second = plan["forecasts"]
+    assert second["rmse"] < first["rmse"] < plan["own_means"]
+    assert second["people_for_factors"] < first["people_for_factors"]
+    shown = " ".join(dpsr("plan", *PEOPLE, *TOTALS).out.split())
+    assert "nothing was read" in shown
+    assert "assumed; --spread" in shown
+
+
+def test_a_plan_from_a_file_of_people_says_that_it_is_not_private(dpsr, csv):
+    outcome = dpsr("plan", csv, *PEOPLE)
+    assert outcome.code == 0, outcome.err
+    assert "not private, for your eyes only" in " ".join(outcome.out.split())
+    assert not json.loads(dpsr("plan", csv, *PEOPLE, "--json").out)["private"]
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (["--scale", "1:5:1"], "name a file"),
+        (["--scale", "1:5:1", "--unit", "user", *TOTALS], "needs a delta"),
+        ([*PEOPLE, "--users", "10"], "--users, --items and --ratings"),
+        ([*PEOPLE, "--users", "10", "--items", "2", "--ratings", "30"], "none twice"),
+        (["--scale", "1:5:1", "--unit", "rating", "--delta", "1e-6", *TOTALS], "units value and user"),
+    ],
+)
+def test_what_cannot_be_planned_is_one_sentence(dpsr, options, word):
+    outcome = dpsr("plan", *options)
+    assert outcome.code == 2
+    assert word in outcome.err

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dpsr.likes import plan
-from dpsr.likes.activity import SIZES, Activity
+from dpsr.likes.activity import Activity
 from dpsr.likes.popularity import Popularity
-from dpsr.types.item_side import ACTIVITY_BINS
+from dpsr.types.item_side import ACTIVITY_BINS, SIZES
 
 
 def rounds(*asked, n=50):

@@ -67,10 +67,29 @@ def _show_people(told: Explanation) -> None:
     for belief in told.beliefs:
         beliefs.add_row(_percent(belief.prior), percent_down(belief.least), percent_up(belief.most))
     out.print(beliefs)
+    if told.guess_there is not None:
+        out.print(
+            f"Whether {'somebody' if told.unit == 'user' else 'a rating'} is there, decided by a fair coin, is guessed "
+            f"right at most {percent_up(told.guess_there)} of the time: noise here is normal, and tells less than any "
+            "noise of this epsilon and delta might."
+        )
+    out.print(_unit_table(told))
     out.print(
         f"Of {1 / told.delta:,.0f} such promises one may fail: delta belongs well below one over the number of people. "
         "The release holds nobody; a list by dpsr personalise goes to its own person alone. Several releases add up."
     )
+
+
+_NAMES = {"value": "the value of one rating", "rating": "that one rating exists", "user": "a whole person"}
+
+
+def _unit_table(told: Explanation) -> Table:
+    """At most what each unit costs."""
+    shown = Table("what is to be hidden", "epsilon at most", "delta", title="Each unit", title_justify="left")
+    for unit, price in told.units.items():
+        cells = ("not protected", "") if price is None else (epsilon_text(price.epsilon), f"{price.delta:.3g}")
+        shown.add_row(_NAMES[unit], *cells)
+    return shown
 
 
 def _show(told: Explanation) -> None:
@@ -92,6 +111,7 @@ def _show(told: Explanation) -> None:
     for person in told.persons:
         persons.add_row(f"{person.ratings:,}", f"{person.epsilon:.4g}", _factor(person.odds), percent_up(person.most))
     out.print(persons)
+    out.print(_unit_table(told))
     out.print("Who rated what is public at every epsilon. Several releases of the same ratings add up, too.")
     if told.n_levels is None:
         out.print("How often a rating is guessed right depends on the rating form: add --scale 1:5:1, or what it is.")

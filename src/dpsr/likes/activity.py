@@ -7,10 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Floats
-from dpsr.types.item_side import ACTIVITY_BINS
-
-SIZES: Floats = np.concatenate([[1.0], 1.45 * 2.0 ** np.arange(1, ACTIVITY_BINS)])
-"""Typical number of interactions in an octave: the mean of a density ~ 1/n."""
+from dpsr.types.item_side import SIZES
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from dpsr.arrays import Floats, Ints
 from dpsr.certify.one_rating import scores
 from dpsr.certify.people import GRID
 from dpsr.people.cells import Cells
+from dpsr.people.factors import TASTE
 from dpsr.people.levels import PeopleLevels, Weights
 from dpsr.types.item_side import SIZES
 
@@ -162,3 +163,29 @@ def expected_taste(levels: PeopleLevels, revealed: float, taste: float) -> tuple
     per_rating = float((levels.ratings * n / (1 + n)).sum() / levels.ratings.sum())
     per_person = float((levels.counts * n / (1 + n)).sum() / levels.counts.sum())
     return per_rating, max(per_person, 0.02)
+
+
+def factors_pay(
+    mu: float,
+    left: float,
+    levels: PeopleLevels,
+    cells: Cells,
+    unit: Weights,
+    popularity_slope: float,
+    order: Ints,
+    revealed: Floats,
+) -> bool:
+    """Whether second moments that would reveal the first cells of `order` to these degrees are worth a share of `left`.
+
+    They are if a round of scores with factors would leave less error than one with all of the budget and none.
+    """
+    d, T = EXPECTED_FACTORS, len(revealed)
+    uncertainty = np.ones((len(cells.lam), d))
+    uncertainty[order[:T]] = 1 - revealed[:, None]
+    seen = float((np.maximum(cells.lam, 1e-12)[order[:T]] * revealed).sum() / cells.lam.sum())
+    per_rating, per_person = expected_taste(levels, seen, TASTE)
+    taste = Taste(np.full(d, TASTE), np.full(d, per_person), uncertainty)
+    facts = (levels, cells, unit, popularity_slope)
+    without = best_round(1 / (mu * np.sqrt(left)), *facts, Taste.none(len(cells.lam)))
+    noise = 1 / (mu * np.sqrt(left - MOMENTS))
+    return best_round(noise, *facts, taste).error <= without.error + d * TASTE * per_rating

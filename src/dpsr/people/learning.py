@@ -11,7 +11,7 @@ from dpsr.people.budget import ALPHA, Taste
 from dpsr.people.cells import Cells, Evidence, read_cells
 from dpsr.people.coefficients import SLOPE_VARIANCES, CoefficientPrior, read_coefficients
 from dpsr.people.factors import Factors
-from dpsr.people.levels import PeopleLevels, Weights
+from dpsr.people.levels import PeopleLevels, Weights, plausible_activity
 from dpsr.types import Scale
 from dpsr.types.item_side import Crowd, ItemSide
 
@@ -82,7 +82,7 @@ class Learning:
                 uncertainty = uncertainty + self.factors.variance @ np.diag(self.prior.covariance)[3:]
             features = np.column_stack(columns)
             effects = cells.effect + features @ self.slopes
-            crowd = Crowd(levels.people, levels.counts, cells.lam, self.unit.by_activity)
+            crowd = Crowd(levels.people, plausible_activity(levels.counts), cells.lam, self.unit.by_activity)
         return ItemSide(
             self.scale, effects, uncertainty, features, residual, levels.spread, levels.level, mean,
             self.prior.covariance, crowd,

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Floats
-from dpsr.types.item_side import ACTIVITY_BINS, CENTRE
-from dpsr.types.item_side import SIZES as SIZES
+from dpsr.types.item_side import ACTIVITY_BINS, CENTRE, SIZES
 
 # Beliefs before anything is asked, in half-widths of the scale or as ratios; wide on purpose.
 LEVEL_DEVIATION, LEVEL_STEP = 0.2, 0.06
@@ -135,6 +134,20 @@ def _shown_counts(counts: Floats, noise: float, people: float) -> Floats:
     if shown.sum() < 0.3 * people:
         shown = shown + np.exp(-0.5 * ((np.arange(ACTIVITY_BINS) - 4) / 2) ** 2) * 0.2 * people
     return np.asarray(shown * people / shown.sum())
+
+
+def plausible_activity(counts: Floats) -> Floats:
+    """People by activity without what noise alone put far from all others; the same number in all.
+
+    Numbers of people fall away from the commonest octave as those of a log-concave law do, within a factor of two: c_k
+    <= 2 c_(k-1)^2 / c_(k-2). A handful of people that noise invents at thousands of ratings would be most ratings.
+    """
+    found, peak = np.maximum(counts, 0.0), int(np.argmax(counts))
+    for step in (1, -1):
+        for k in range(peak + step, len(found) if step > 0 else -1, step):
+            before = found[k - 2 * step] if k != peak + step else found[k - step]
+            found[k] = min(found[k], 2 * found[k - step] ** 2 / max(before, 1e-9))
+    return np.asarray(found * max(float(counts.sum()), 0.0) / max(float(found.sum()), 1e-9))
 
 
 def _random_walk() -> Floats:

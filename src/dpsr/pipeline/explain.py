@@ -8,15 +8,18 @@ channel for this scale at the whole epsilon, or, for a release, the most telling
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from math import isfinite
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
 
 from dpsr.certify.amounts import check_epsilon
+from dpsr.certify.normal import affordable_squared_mu, gaussian_epsilon, tail_up
 from dpsr.certify.odds import belief_at_least, belief_at_most, guess_right, odds_factor
 from dpsr.certify.parts import ChannelPart
+from dpsr.certify.people import NormalPart
 from dpsr.pipeline.people import check_unit
 from dpsr.privacy.channels import optimal_channel
 from dpsr.release import Release
@@ -48,6 +51,14 @@ class Person:
 
 
 @dataclass(frozen=True)
+class UnitPrice:
+    """A price for one unit."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Epsilon as odds, beliefs, guesses and sums.
 
@@ -65,11 +76,17 @@ class Explanation:
     guess_channel: float | None
     persons: tuple[Person, ...]
     unit: str = "value"
+    units: dict[str, UnitPrice | None] = field(default_factory=dict)
+    """At most what each unit costs; None where it is not protected."""
+
+    guess_there: float | None = None
+    """Where noise is normal: how often, at most, a fair coin is guessed that decided whether somebody is there."""
 
     def to_dict(self) -> dict[str, Any]:
         record = asdict(self)
-        for place in (*record["persons"], record):
-            for name in ("epsilon", "odds"):  # JSON has no infinity
+        prices = [one for one in record["units"].values() if one is not None]
+        for place in (*record["persons"], *prices, record):
+            for name in {"epsilon", "odds"} & place.keys():  # JSON has no infinity
                 place[name] = place[name] if isfinite(place[name]) else "inf"
         return record
 
@@ -82,7 +99,8 @@ def explain(scale: Scale | None, epsilon: float, *, unit: str = "value", delta: 
     asked = check_epsilon(epsilon)
     check_unit(unit, asked, delta, declared=False)
     if unit != "value":
-        return _explanation(None, asked, delta or 0.0, None, (), unit)
+        assert delta is not None
+        return _of_people(asked, delta, unit, affordable_squared_mu(asked, delta), {})
     if scale is None:
         return _explanation(None, asked, 0.0, None, COUNTS)
     uniform = np.full(scale.n_levels, 1 / scale.n_levels)
@@ -94,12 +112,32 @@ def explain_release(release: Release | ItemRelease | LikesRelease) -> Explanatio
     """What a release's own epsilon means, with its own tables and its own heaviest user."""
     certificate = release.certificate
     if isinstance(release, ItemRelease | LikesRelease):
-        return _explanation(None, certificate.epsilon, certificate.delta, None, (), certificate.unit)
+        unit, parts = certificate.unit, [part for part in certificate.parts if isinstance(part, NormalPart)]
+        squared_mu = sum((part.squared_mu(unit) or Fraction(0) for part in parts), Fraction(0))
+        prices = {
+            name: None if one is None else UnitPrice(one.epsilon, one.delta)
+            for name, one in certificate.protection.items()
+        }
+        return _of_people(certificate.epsilon, certificate.delta, unit, squared_mu, prices)
     tables = [table for part in certificate.parts if isinstance(part, ChannelPart) for table in part.tables]
     guess = max(map(guess_right, tables), default=None)
     heaviest = int(release.mask.user_counts.max())
     counts = sorted({*(k for k in COUNTS if k < heaviest), heaviest})
     return _explanation(release.scale, certificate.epsilon, certificate.delta, guess, counts)
+
+
+def _of_people(
+    epsilon: float, delta: float, unit: str, squared_mu: Fraction, units: dict[str, UnitPrice | None]
+) -> Explanation:
+    """Without a release's own prices: one rating replaces its person's numbers, a value one rating by another."""
+    replaced = UnitPrice(gaussian_epsilon(4 * squared_mu, delta), delta)
+    own = UnitPrice(epsilon, delta)
+    if not units and unit == "user":
+        units = {"value": replaced, "rating": replaced, "user": own}
+    elif not units:
+        units = {"value": replaced, "rating": own, "user": None}
+    told = _explanation(None, epsilon, delta, None, (), unit)
+    return replace(told, units=units, guess_there=min(tail_up(-sqrt(squared_mu) / 2) + delta, 1.0))
 
 
 def _explanation(
@@ -128,4 +166,5 @@ def _explanation(
             Person(n, n * epsilon, odds_factor(n * epsilon), belief_at_most(0.5, n * epsilon)) for n in counts
         ),
         unit=unit,
+        units={"value": UnitPrice(epsilon, delta), "rating": None, "user": None},
     )

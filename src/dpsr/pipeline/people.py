@@ -22,17 +22,17 @@ from dpsr.certify.certificate import UNITS
 from dpsr.certify.normal import affordable_squared_mu
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.people import budget
-from dpsr.people.budget import Taste, best_round, best_shrink, cells_to_name, expected_taste, rating_weights
+from dpsr.people.budget import best_round, best_shrink, cells_to_name, expected_taste, factors_pay, rating_weights
 from dpsr.people.factors import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
 from dpsr.people.learning import Learning
-from dpsr.people.levels import SIZES, PeopleLevels, Totals, Weights, read_levels
+from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
 from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.contributions import coefficients_reach
 from dpsr.privacy.vault.people.rating_vault import CLIP, RAMP, SHRINK, WIDTH
 from dpsr.privacy.vault.people.vault import DELTA_FOR_NAMES
 from dpsr.types.catalogue import Catalogue
-from dpsr.types.item_side import ItemIndex, ItemSide
+from dpsr.types.item_side import SIZES, ItemIndex, ItemSide
 from dpsr.types.mask import Census, Ids, codes_of
 
 _TOO_FEW = 60.0
@@ -214,7 +214,7 @@ def _ask_factors(vault: PeopleVault, state: Learning) -> bool:
     ratings = lam[order[:MOST_CELLS]] / state.unit.mean
     people, share = state.population.people, budget.MOMENTS
     revealed = choose_cells(ratings, people, vault.moments_bound / (vault.mu * np.sqrt(share)))
-    if len(revealed) == 0 or not _factors_pay(vault, state, order, ratings, revealed):
+    if len(revealed) == 0 or not _factors_pay(vault, state, order, revealed):
         return False
     cells = order[: len(revealed)]
     answer = vault.second_moments(share, state.side, cells, budget.FLOOR)
@@ -234,19 +234,12 @@ def _read_factors(state: Learning, moments: Floats, noise: float, order: Ints, r
     return True
 
 
-def _factors_pay(vault: PeopleVault, state: Learning, order: Ints, ratings: Floats, revealed: Floats) -> bool:
+def _factors_pay(vault: PeopleVault, state: Learning, order: Ints, revealed: Floats) -> bool:
     """Whether a round of scores with factors would leave less error than one with all of the budget and none."""
     assert state.cells is not None
-    d, T = budget.EXPECTED_FACTORS, len(revealed)
-    uncertainty = np.ones((vault.n_cells, d))
-    uncertainty[order[:T]] = 1 - revealed[:, None]
-    seen = float((ratings[:T] * revealed).sum() / (state.cells.lam.sum() / state.unit.mean))
-    per_rating, per_person = expected_taste(state.population, seen, TASTE)
-    taste = Taste(np.full(d, TASTE), np.full(d, per_person), uncertainty)
+    mu = vault.mu / vault.replaced
     facts = (state.population, state.cells, state.unit, state.popularity_slope)
-    without = best_round(vault.replaced / (vault.mu * np.sqrt(vault.left)), *facts, Taste.none(vault.n_cells))
-    noise = vault.replaced / (vault.mu * np.sqrt(vault.left - budget.MOMENTS))
-    return best_round(noise, *facts, taste).error <= without.error + d * TASTE * per_rating
+    return factors_pay(mu, vault.left, *facts, order, revealed)
 
 
 def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool) -> None:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dpsr.errors import ParameterError
+from dpsr.types import Scale
 from dpsr.types.raw import RawRatings
 from dpsr.value.allocation import Components, Forecast, forecast
 
@@ -47,17 +48,28 @@ class Plan:
         }
 
 
-def plan_table(ratings: RawRatings, epsilons: str, *, spread: float | None = None) -> Plan:
-    """Forecasts for a comma-separated list of budgets."""
+def budgets_of(epsilons: str) -> list[float]:
+    """Budgets separated by commas."""
     try:
-        budgets = [float(text) for text in epsilons.split(",")]
+        return [float(text) for text in epsilons.split(",")]
     except ValueError as error:
         raise ParameterError(f"budgets are numbers separated by commas, found {epsilons!r}. Try 0.5,1,2.") from error
-    width = ratings.scale.width
-    if spread is not None and not 0 < spread <= width / 2:
+
+
+def check_spread(scale: Scale, spread: float | None) -> None:
+    """A standard deviation that ratings on this scale can have."""
+    most = scale.width / 2
+    if spread is not None and not 0 < spread <= most:
         raise ParameterError(
-            f"the spread is a standard deviation, above 0 and at most {width / 2:g} on this scale, found {spread}."
+            f"the spread is a standard deviation, above 0 and at most {most:g} on this scale, found {spread}."
         )
+
+
+def plan_table(ratings: RawRatings, epsilons: str, *, spread: float | None = None) -> Plan:
+    """Forecasts for a comma-separated list of budgets."""
+    budgets = budgets_of(epsilons)
+    width = ratings.scale.width
+    check_spread(ratings.scale, spread)
     components = Components()
     forecasts = tuple(forecast(ratings.mask, ratings.scale, epsilon, components) for epsilon in budgets)
     return Plan(forecasts, components, spread or TYPICAL_SPREAD * width, spread is None)

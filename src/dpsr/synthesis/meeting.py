@@ -27,6 +27,9 @@ MEAN_MET: Floats = np.array(
 
 _GRID = 512
 _TURNS, _NEWTON, _ROUNDS = 40, 30, 100
+_LONGEST = 8
+"""Draws for each item that somebody is to meet, at most, in a round."""
+
 _MOST_WORK = 1 << 31
 """People times cells that are looked at one by one, where drawing again does not end."""
 
@@ -46,24 +49,34 @@ def propensities(counts: Floats, activity: Floats, weights: Floats) -> Floats:
     counts, people = np.maximum(counts, 0.0), np.maximum(activity, 0.0)
     if counts.sum() <= 0 or len(counts) < 2:
         return np.full(len(counts), 1 / len(counts))
-    depth = np.log(counts.max() / np.maximum(counts, 1e-9 * counts.max())) / np.log(1e9)
-    group = np.minimum((_GRID * depth).astype(np.int64), _GRID - 1)
-    many = np.bincount(group, minlength=_GRID).astype(np.float64)
-    typical = np.bincount(group, counts, minlength=_GRID) / np.maximum(many, 1)
-    here = typical > 0
-    typical, many = typical[here], many[here]
+    group, many, typical = _grouped(counts)
     sizes = np.minimum(MEAN_MET, 0.9 * many.sum())
     weight = people * weights / (people @ weights)
-    wanted = np.minimum(typical / (many @ typical) * float(weight @ sizes), _MOST_MET)
+    wanted = _shared_out(typical, many, float(weight @ sizes))
     p = typical / (many @ typical)
     for _ in range(_TURNS):
         met = weight @ (1 - np.exp(-np.outer(_times(sizes, p, many), p)))
         p = p * wanted / met
         p /= many @ p
-    factor = np.zeros(_GRID)
-    factor[here] = p / typical
-    found = counts * factor[group]
+    found = counts * (p / typical)[group]
     return np.asarray(found / found.sum())
+
+
+def _grouped(values: Floats) -> tuple[Ints, Floats, Floats]:
+    """Cells in groups of like value: the group of each, how many there are and their mean; zeros join the smallest."""
+    depth = np.log(values.max() / np.maximum(values, 1e-9 * values.max())) / np.log(1e9)
+    _, group = np.unique(np.minimum((_GRID * depth).astype(np.int64), _GRID - 1), return_inverse=True)
+    many = np.bincount(group).astype(np.float64)
+    return group, many, np.maximum(np.bincount(group, values) / many, 1e-300)
+
+
+def _shared_out(typical: Floats, many: Floats, total: float) -> Floats:
+    """Chances in proportion to `typical`, none above the most, adding up to `total` with multiplicities `many`."""
+    low, high = 0.0, 1 / max(float(typical.min()), 1e-300)
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if many @ np.minimum(middle * typical, _MOST_MET) >= total else (middle, high)
+    return np.asarray(np.minimum(high * typical, _MOST_MET))
 
 
 def _times(sizes: Floats, p: Floats, many: Floats) -> Floats:
@@ -84,18 +97,19 @@ def chances_met(count: int, propensity: Floats) -> Floats:
 def items_met(counts: Ints, propensity: Floats, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Cells met by people with so many items each, none twice: pointers, and cells ascending for each person.
 
-    What was drawn twice is drawn again, so that the draw is one without repetition. Whoever still lacks items after a
-    hundred rounds has met nearly all that is likely and gets the rest at once: of the others those with the smallest
-    exponential numbers over p, which is the same draw (Efraimidis and Spirakis 2006). Where that would take too long
-    they end with less.
+    The first n different ones of a sequence of independent draws are n draws without repetition. Sequences are as long
+    as n different ones take; whoever lacks some draws on, and after some rounds gets the rest at once: of the others
+    those with the smallest exponential numbers over p, which is the same law (Efraimidis and Spirakis 2006). Where that
+    would take too long they end with less.
     """
     total, n, m = np.cumsum(propensity), len(propensity), len(counts)
     wanted = np.minimum(counts, int((propensity > 0).sum()))
-    missing, keys, done = wanted.copy(), np.zeros(0, dtype=np.int64), []
-    for _ in range(_ROUNDS):
-        owner = np.repeat(np.arange(m), missing)
+    length = np.ceil(np.minimum(1.1 * _draws_needed(wanted, propensity), _LONGEST * wanted)).astype(np.int64) + 4
+    keys, missing, done = np.zeros(0, dtype=np.int64), wanted, []
+    for turn in range(_ROUNDS):
+        owner = np.repeat(np.arange(m), length if turn == 0 else 2 * missing)
         cells = np.searchsorted(total, rng.random(len(owner)) * total[-1], side="right")
-        keys = np.unique(np.concatenate([keys, owner * n + np.minimum(cells, n - 1)]))
+        keys = _first_different(np.concatenate([keys, owner * n + np.minimum(cells, n - 1)]), wanted, n)
         missing = wanted - np.bincount(keys // n, minlength=m)
         whole = missing[keys // n] == 0
         done.append(keys[whole])
@@ -104,6 +118,7 @@ def items_met(counts: Ints, propensity: Floats, rng: np.random.Generator) -> tup
             break
     owners = np.unique(keys // n)
     if len(owners) * n <= _MOST_WORK:
+        keys = np.sort(keys)
         ends = np.searchsorted(keys, [owners * n, (owners + 1) * n]).T
         done += [
             _rest(keys[first:last] % n, int(missing[u]), propensity, rng) + u * n
@@ -114,9 +129,27 @@ def items_met(counts: Ints, propensity: Floats, rng: np.random.Generator) -> tup
     return indptr.astype(np.int64), met % n
 
 
+def _draws_needed(counts: Ints, propensity: Floats) -> Floats:
+    """About how many independent draws give so many different cells; cells of like propensity are treated alike."""
+    _, many, typical = _grouped(propensity)
+    most = 0.97 * many.sum()
+    sizes = np.unique(np.minimum(np.geomspace(1, max(int(counts.max(initial=1)), 1), 40), most))
+    return np.asarray(np.interp(np.minimum(counts, most), sizes, _times(sizes, typical / (many @ typical), many)))
+
+
+def _first_different(keys: Ints, wanted: Ints, n: int) -> Ints:
+    """Of keys person times n plus cell, in the order drawn, every person's first `wanted` different ones."""
+    different, first = np.unique(keys, return_index=True)
+    owner = different // n
+    order = np.lexsort((first, owner))
+    starts = np.searchsorted(owner, np.arange(len(wanted)))
+    rank = np.arange(len(order)) - starts[owner[order]]
+    kept = order[rank < wanted[owner[order]]]
+    return different[kept]
+
+
 def _rest(have: Ints, missing: int, propensity: Floats, rng: np.random.Generator) -> Ints:
     """`missing` further cells of somebody who has met those in `have`."""
-    open_to = np.flatnonzero(propensity > 0)
-    open_to = open_to[~np.isin(open_to, have)]
-    waiting = rng.standard_exponential(len(open_to)) / propensity[open_to]
-    return open_to[np.argsort(waiting, kind="stable")[:missing]]
+    waiting = rng.standard_exponential(len(propensity)) / np.maximum(propensity, 1e-300)
+    waiting[have] = np.inf
+    return np.argpartition(waiting, missing)[:missing] if missing < len(waiting) else np.arange(len(waiting))

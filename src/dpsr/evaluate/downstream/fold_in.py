@@ -16,14 +16,16 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from dpsr.arrays import Floats
+from dpsr.arrays import Floats, Ints
 from dpsr.evaluate.baselines import ALS, Bias, ItemKNN
 from dpsr.evaluate.baselines.als import solve_rows
 from dpsr.evaluate.baselines.base import Clipped, Fitted
 from dpsr.evaluate.baselines.item_knn import Neighbourhood
-from dpsr.evaluate.downstream.learners import RatingTable
+from dpsr.evaluate.downstream.learners import RatingTable, surprise_svd
 from dpsr.evaluate.metrics.ranking import Predictor
+from dpsr.linalg.compiled import kernel
 from dpsr.types import Mask
 
 
@@ -85,6 +87,55 @@ class NeighbourItems:
         return Clipped(model, own.scale)
 
 
+@dataclass(frozen=True, eq=False)
+class DescentItems:
+    """Biases and factors of a learner that goes down the gradient rating by rating, a few times and slowly."""
+
+    fitted: Fitted
+
+    def fold_in(self, own: RatingTable) -> Predictor:
+        """The same steps for the person's own side, with the items held fixed."""
+        mask, rank = own.mask, self.fitted.item_factors.shape[1]
+        bias, factors = np.zeros(mask.n_users), np.zeros((mask.n_users, rank))
+        left = own.values - self.fitted.offset - self.fitted.item_bias[mask.items]
+        _descend(mask.indptr, mask.items, left, self.fitted.item_factors, EPOCHS, RATE, RIDGE, bias, factors)
+        seen = mask.user_counts > 0
+        return Clipped(replace(self.fitted, user_bias=bias, user_factors=factors, user_seen=seen), own.scale)
+
+
+EPOCHS, RATE, RIDGE = 20, 0.005, 0.02
+"""Surprise's defaults."""
+
+
+@kernel
+def _descend(
+    indptr: Ints,
+    items: npt.NDArray[np.int32],
+    left: Floats,
+    Q: Floats,
+    epochs: int,
+    rate: float,
+    ridge: float,
+    bias: Floats,
+    P: Floats,
+) -> None:
+    for u in range(len(indptr) - 1):
+        for _ in range(epochs):
+            for t in range(indptr[u], indptr[u + 1]):
+                q = Q[items[t]]
+                e = left[t] - bias[u] - (P[u] * q).sum()
+                bias[u] += rate * (e - ridge * bias[u])
+                P[u] += rate * (e * q - ridge * P[u])
+
+
+def learn_surprise_svd(table: RatingTable, seed: int) -> DescentItems:
+    """Surprise's SVD with its defaults; people who come later start from nothing."""
+    predictor = surprise_svd(table, seed)
+    assert isinstance(predictor, Clipped)
+    assert isinstance(predictor.inner, Fitted)
+    return DescentItems(predictor.inner)
+
+
 def learn_bias(table: RatingTable, seed: int) -> BiasItems:
     """Biases with strengths chosen on the table."""
     model = Bias(random_state=seed).fit(table.mask, table.values, table.scale)
@@ -111,5 +162,6 @@ FOLDED: dict[str, Callable[[RatingTable, int], LearnedItems]] = {
     "bias": learn_bias,
     "als": learn_als,
     "item-knn": learn_item_knn,
+    "surprise-svd": learn_surprise_svd,
 }
 """Learners that can serve people who are not in their table."""

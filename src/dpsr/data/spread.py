@@ -1,0 +1,42 @@
+"""How ratings vary, from the raw table: for plans on the curator's side. **Not private.**
+
+spread     deviation of a rating around its person's mean, s
+levels     variance of people's levels beyond what their few ratings explain, in squares of s
+effects    variance of items' effects, in squares of s: how alike residuals of different people of an item are
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsr.types.raw import RawRatings
+
+_LEAST = 0.02
+
+
+@dataclass(frozen=True)
+class RawSpread:
+    """Rating points, and two shares. Raw: for the curator's eyes only."""
+
+    spread: float
+    level_variance: float
+    effect_variance: float
+
+
+def raw_spread(ratings: RawRatings) -> RawSpread:
+    """Method of moments; shares are kept above a trace of nothing."""
+    mask, y = ratings.mask, ratings.values
+    users, items, counts = mask.users, mask.items, mask.user_counts
+    means = np.bincount(users, y, len(counts)) / np.maximum(counts, 1)
+    e, there = y - means[users], counts > 0
+    s2 = max(float((e**2).sum()) / max(int((counts[there] - 1).sum()), 1), 1e-12)
+    levels = (float(means[there].var()) - s2 * float((1 / counts[there]).mean())) / s2
+    several = counts[users] > 1
+    n, sums, squares = (
+        np.bincount(items[several], weights, mask.n_items) for weights in (None, e[several], e[several] ** 2)
+    )
+    pairs = n > 1
+    alike = float(((sums**2 - squares)[pairs] / (n[pairs] - 1)).sum()) / max(float(n[pairs].sum()), 1.0) / s2
+    return RawSpread(float(np.sqrt(s2)), max(levels, _LEAST), float(np.clip(alike, _LEAST, 0.8)))
