@@ -16,6 +16,7 @@ An axis that does not stand out of the noise shrinks to nothing: no rank is chos
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh
@@ -62,6 +63,16 @@ class Moments:
         """a_j / v_j."""
         return np.asarray(np.sqrt(self.squares) * self.centre * self.favour)
 
+    @cached_property
+    def scaled(self) -> Floats:
+        """Values in units of their deviations."""
+        return self.values / np.outer(self.deviations, self.deviations)
+
+    @cached_property
+    def start(self) -> tuple[Floats, Floats]:
+        """The leading eigenvalues and vectors of the scaled values, from which every posterior begins."""
+        return leading(self.scaled, max(1, min(MOST_AXES, len(self.values) - 2)))
+
     def with_values(self, values: Floats, noise: float, people: float) -> Moments:
         """Others of the same cells."""
         return Moments(values, noise, people, self.squares, self.centre, self.favour)
@@ -82,10 +93,10 @@ class Taste:
 def learn_taste(moments: Moments, strength: float, *, sweeps: int = _SWEEPS) -> Taste:
     """The posterior at a prior of this strength."""
     T, d = len(moments.values), moments.deviations
-    A, q = moments.values / np.outer(d, d), moments.scale / d
-    k = max(1, min(MOST_AXES, T - 2))
+    A, q = moments.scaled, moments.scale / d
+    values, vectors = moments.start
+    k = len(values)
     prior = strength * STRONGEST / np.arange(1, k + 1)
-    values, vectors = leading(A, k)
     a = vectors * np.sqrt(np.clip(values, 1e-9, prior * (q @ q)))
     S = np.zeros((T, k, k))
     wanted = 1 / (prior * (q * q)[:, None])
