@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscop
 FAST := not (spark or postgres or browser or notebook or slow)
 CORE := .venv/.core
 
-.PHONY: attack docs notebook site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture venv clean
+.PHONY: attack docs notebook site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture pictures venv clean
 
 venv: $(STAMP)
 
@@ -55,16 +55,20 @@ DATA ?= ../shared/data
 
 UNIT ?= value
 
-frontier: $(STAMP)  ## accuracy against epsilon on real rating sets in $(DATA); UNIT=user or UNIT=rating for people
-	$(BIN)/dpsr frontier --data $(DATA) --out frontier --unit $(UNIT)
+frontier: $(STAMP)  ## accuracy against epsilon on real rating sets in $(DATA); UNIT=user or UNIT=rating for people, LIKES=1 for lists
+	$(BIN)/dpsr frontier --data $(DATA) --out frontier $(if $(LIKES),--likes,--unit $(UNIT))
 
 FULL ?=
 
 benchmark: $(STAMP)  ## every method side by side; FULL=--full for everything
 	$(BIN)/dpsr benchmark $(wildcard $(DATA)) realistic paper --out benchmark --document docs/benchmark.md $(FULL)
+	$(BIN)/dpsr benchmark $(wildcard $(DATA)) realistic --likes --out benchmark --document docs/benchmark.md $(FULL)
 
 picture: $(STAMP) demo  ## the card of the demo release as an image; needs Chromium
 	$(BIN)/python tests/helpers/screenshot.py demo-release docs/card.png
+
+pictures: $(STAMP)  ## the studio's journey as images; needs Chromium
+	$(BIN)/python tests/helpers/studio_pictures.py docs/studio
 
 core:  ## what `pip install dpsr` alone brings: its size, and the main job with it
 	rm -rf .core && $(PYTHON) -m venv .core

@@ -52,8 +52,7 @@ SETTINGS: dict[str, dict[tuple[ModuleType, str], tuple[object, ...]]] = {
         (mcsherry_mironov, "SHARES"): ((0.02, 0.19, 0.79), (0.02, 0.49, 0.49), (0.02, 0.79, 0.19)),
     },
     "dp-als": {
-        (dp_als, "PER_USER"): (12, 25, 50),
-        (dp_als, "FREQUENT"): (0.1, 0.2, 0.4),
+        (dp_als, "COUNT_SHARE"): (0.04, 0.08, 0.2),
         (dp_als, "SWEEPS"): (1, 4, 8),
     },
     "shin-ldp-mf": {

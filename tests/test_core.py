@@ -102,6 +102,7 @@ def test_the_core_alone_releases_verifies_recommends_and_draws_cards(refused, tm
         ("release ratings.csv --scale 1:5:1 --epsilon 1 --out r --yes --engine spark", "Install dpsr[spark]"),
         ("card r --out card.html --plots plots", "Install dpsr[plots]"),
         ("serve r", "Install dpsr[web]"),
+        ("studio ratings.csv", "Install dpsr[web]"),
     ],
 )
 def test_what_an_extra_is_needed_for_says_which_and_leaves_nothing(refused, tmp_path, command, advice):

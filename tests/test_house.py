@@ -23,7 +23,7 @@ FLOORS = (
     {"synthesis"},
     {"engine"},
     {"data", "privacy"},
-    {"paper", "value", "people", "release"},
+    {"paper", "value", "people", "likes", "release"},
     {"report"},
     {"pipeline"},
     {"audit", "doctor"},
@@ -104,7 +104,7 @@ OWN = {"OwnRows", "OpensOwnRows", "OwnRatings"}
 
 @pytest.mark.parametrize("module", sorted(MODULES))
 def test_own_rows_are_opened_only_where_their_own_person_is_served(module):
-    if is_in(module, {"release.personalise", "release.people", "types.personal", "types.raw"}):
+    if is_in(module, {"release.personalise", "release.people", "release.likes", "types.personal", "types.raw"}):
         return
     calls = {
         node.func.attr

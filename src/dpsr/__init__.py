@@ -1,8 +1,8 @@
 """Differentially private sparse reconstruction for recommender systems.
 
-    from dpsr import DPSR, Ratings, Scale, load_release
+    from dpsr import DPSR, Interactions, Ratings, Scale, load_release
 
-The four names are imported on first use, so that `dpsr --help` does not wait for numerical libraries. `__version__` is
+The names are imported on first use, so that `dpsr --help` does not wait for numerical libraries. `__version__` is
 there, too.
 """
 
@@ -10,14 +10,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpsr.data import Ratings
+    from dpsr.data import Interactions, Ratings
     from dpsr.pipeline import DPSR
     from dpsr.release import load_release
     from dpsr.types import Scale
 
-__all__ = ["DPSR", "Ratings", "Scale", "load_release"]
+__all__ = ["DPSR", "Interactions", "Ratings", "Scale", "load_release"]
 
-_ROOMS = {"DPSR": "dpsr.pipeline", "Ratings": "dpsr.data", "Scale": "dpsr.types", "load_release": "dpsr.release"}
+_ROOMS = {
+    "DPSR": "dpsr.pipeline",
+    "Interactions": "dpsr.data",
+    "Ratings": "dpsr.data",
+    "Scale": "dpsr.types",
+    "load_release": "dpsr.release",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -94,3 +94,25 @@ def test_a_database_is_described_like_a_file(dpsr, small_ratings, csv, tmp_path)
     refused = dpsr("describe", url)
     assert refused.code == 2
     assert "--query" in refused.err
+
+
+def test_the_columns_alone_are_named_with_what_each_is_taken_for(dpsr, tmp_path):
+    file = tmp_path / "r.csv"
+    file.write_text("userId,what,stars,when\nsecret-user,b,4.0625,1\n")
+    outcome = dpsr("describe", file, "--columns")
+    assert outcome.out.splitlines() == ["userId: user", "what", "stars: rating", "when"]
+    found = json.loads(dpsr("describe", file, "--columns", "--json").out)
+    assert found["taken"] == {"user": "userId", "item": None, "rating": "stars", "timestamp": None}
+    assert found["header"] is True
+
+
+def test_a_file_without_a_header_names_its_columns_by_place_and_numbers_are_not_repeated(dpsr, tmp_path):
+    file = tmp_path / "r.csv"
+    file.write_text("1,2,3\n")
+    found = json.loads(dpsr("describe", file, "--columns", "--json").out)
+    assert (found["names"], found["header"]) == (["user", "item", "rating"], False)
+    file.write_text("1,2,3,4,5\n1,2,3,4,5\n")
+    outcome = dpsr("describe", file, "--columns")
+    assert outcome.code == 2
+    assert "add one: user,item,rating" in " ".join(outcome.err.split())
+    assert dpsr("describe", "sqlite:///x.db", "--query", "select 1", "--columns").code == 2

@@ -11,8 +11,8 @@ from urllib.parse import urlencode, urlsplit
 class Studio:
     """A running studio: where it listens, its one-time link, and requests with or without its cookie."""
 
-    def __init__(self, process, link):
-        self.process, self.link = process, link
+    def __init__(self, process, link, said=""):
+        self.process, self.link, self.said = process, link, said
         self.address = "{0.scheme}://{0.netloc}".format(urlsplit(link))
         self.port = urlsplit(link).port
         self.cookie = ""
@@ -50,8 +50,7 @@ def studio_in(folder, *arguments):
         line = process.stderr.readline()
         assert line, said
         said += line
-    found = Studio(process, said.split()[-1])
-    found.said = said
+    found = Studio(process, said.split()[-1], said)
     try:
         yield found
     finally:

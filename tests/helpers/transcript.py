@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpsr.evaluate.likes.peers import dp_ials, noisy_popularity, two_tower
 from dpsr.evaluate.peers import (
     averages,
     berlioz,
     dp_als,
     dp_sgd,
+    dp_sgd_user,
     floating,
     least_squares,
     mcsherry_mironov,
@@ -26,7 +28,10 @@ from dpsr.evaluate.peers import (
 from dpsr.evaluate.peers.floating import Measured
 from dpsr.evaluate.registry import build
 
-MODULES = (averages, berlioz, dp_als, dp_sgd, least_squares, mcsherry_mironov, noisy_bias, shin)
+MODULES = (
+    averages, berlioz, dp_als, dp_ials, dp_sgd, dp_sgd_user, least_squares, mcsherry_mironov, noisy_bias,
+    noisy_popularity, shin, two_tower,
+)  # fmt: skip
 DRAWS = ("laplace_noise", "vector_laplace_noise", "gaussian_noise", "local_reports")
 
 
@@ -51,7 +56,7 @@ def _listening(monkeypatch, hear):
         yield
 
 
-def record(monkeypatch, name, epsilon, ratings, *, spoil=None, seed=5):
+def record(monkeypatch, name, epsilon, ratings, *, spoil=None, seed=5, build=build):
     """The fitted peer and its releases. `spoil` changes the answers, to plant an error."""
     releases = []
 
@@ -69,7 +74,7 @@ def record(monkeypatch, name, epsilon, ratings, *, spoil=None, seed=5):
     return peer, releases
 
 
-def replay(monkeypatch, name, epsilon, ratings, releases, *, seed=5):
+def replay(monkeypatch, name, epsilon, ratings, releases, *, seed=5, build=build):
     """The fitted peer and the statistics it asks for on other ratings, given the same answers."""
     asked, left = [], iter(releases)
 

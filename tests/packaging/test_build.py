@@ -28,6 +28,7 @@ def test_the_wheel_holds_the_package_with_its_templates_and_no_tests(built):
     assert "dpsr/py.typed" in names
     assert "dpsr/report/templates/card.css" in names
     assert "dpsr/serve/templates/docs.html.jinja" in names
+    assert {f"dpsr/studio/templates/studio.{kind}" for kind in ("css", "js")} <= set(names)
     assert all(name.startswith(("dpsr/", "dpsr-")) for name in names)
     assert not any("tests" in name or name.endswith((".nbi", ".nbc", ".pyc")) for name in names)
 

@@ -5,7 +5,6 @@ import pytest
 
 from dpsr.people.levels import (
     LEVEL_VARIANCE,
-    SIZES,
     SPREAD,
     PeopleLevels,
     Totals,
@@ -13,7 +12,7 @@ from dpsr.people.levels import (
     plausible_activity,
     read_levels,
 )
-from dpsr.types.item_side import ACTIVITY_BINS, CENTRE
+from dpsr.types.item_side import ACTIVITY_BINS, CENTRE, SIZES
 
 PEOPLE, SPREAD2, BETWEEN = 50_000.0, 0.09, 0.03
 COUNTS = PEOPLE * np.array([1, 2, 4, 6, 5, 3, 2, 1, *np.zeros(ACTIVITY_BINS - 8)]) / 24

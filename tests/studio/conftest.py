@@ -1,9 +1,10 @@
 """A folder with ratings, and studios in it."""
 
 import pytest
-from studio_process import run, studio_in
+from studio_process import studio_in
 
 from dpsr.data import realistic
+from dpsr.privacy.ledger.ledger import Ledger
 
 
 def write_ratings(path):
@@ -28,6 +29,5 @@ def studio(folder):
 def ledger(folder, request):
     """A budget of epsilon = 1 of its own for a test, under the test's name."""
     name = f"{request.node.name[:40]}.db"
-    done = run(folder, "ledger", "init", "--ledger", name, "--dataset", "films", "--epsilon", "1")
-    assert done.returncode == 0, done.stderr
+    Ledger.create(str(folder / name), "films", "1", "0", unit="value")
     return name

@@ -53,6 +53,16 @@ PROMISES = {
 }
 """What each unit of protection says, for people."""
 
+LIKES_PROMISES = {
+    "rating": "That an interaction exists is protected, with its weight and its time. Two data sets are neighbours "
+    "when one has exactly one interaction more than the other; what is released hardly depends on any single one.",
+    "user": "Every person is protected, with everything they did. Two data sets are neighbours when one has exactly "
+    "one person more than the other; what is released hardly depends on anybody.",
+}
+"""The same where there are no ratings: clicks, plays, purchases, visits."""
+
+LIKES_FACTS = "the list of items if it was declared"
+
 _OF_PEOPLE = "the scale, and the list of items if it was declared"
 
 PUBLIC_FACTS = {
@@ -149,7 +159,17 @@ class Certificate:
     @property
     def promise(self) -> str:
         """What the unit of protection says, for people."""
-        return PROMISES[self.unit]
+        return LIKES_PROMISES[self.unit] if self.likes else PROMISES[self.unit]
+
+    @property
+    def per(self) -> str:
+        """What its price is for, in a word or two."""
+        return "interaction" if self.likes and self.unit == "rating" else PER[self.unit]
+
+    @property
+    def likes(self) -> bool:
+        """Whether it is about interactions, which have no scale."""
+        return self.public.get("facts") == LIKES_FACTS
 
     @property
     def composition(self) -> str:
@@ -168,7 +188,7 @@ class Certificate:
         word = "private" if self.private else "NOT PRIVATE"
         delta = f", delta = {self.delta:.3g}" if self.delta else ""
         why = "" if self.private else f" ({'; '.join(self.reasons)})"
-        return f"{word}: epsilon = {self.epsilon:.6g}{delta} per {PER[self.unit]}{why}"
+        return f"{word}: epsilon = {self.epsilon:.6g}{delta} per {self.per}{why}"
 
     def to_record(self) -> dict[str, Any]:
         """Plain data, as JSON holds it: infinity is a word."""

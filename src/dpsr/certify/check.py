@@ -11,10 +11,10 @@ from math import inf
 from typing import Any, NamedTuple
 
 from dpsr.certify.amounts import MAX_DELTA, MAX_EPSILON
-from dpsr.certify.certificate import FORMAT, PROMISES, Certificate
+from dpsr.certify.certificate import FORMAT, Certificate
 from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS, PUBLIC_FORMS
 from dpsr.certify.parts import ChannelPart, HistogramPart, Part, SumsPart
-from dpsr.certify.people import MOMENTS, NormalPart, RatingPart
+from dpsr.certify.people import LIKES_QUESTIONS, MOMENTS, QUESTIONS, NormalPart, RatingPart
 from dpsr.certify.schema import MalformedError, check_format, first_violation, strict_json
 from dpsr.errors import PrivacyError, ReleaseError
 
@@ -114,20 +114,25 @@ def fits(stated: float, exact: float) -> bool:
 
 def _terms(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
     unit = certificate.unit
-    yield Check(record["promise"] == PROMISES[unit], f"the unit of protection is the {_UNIT_WORDS[unit]}")
+    words = _LIKES_WORDS[unit] if certificate.likes else _UNIT_WORDS[unit]
+    yield Check(record["promise"] == certificate.promise, f"the unit of protection is the {words}")
     protection = certificate.to_record()["protection"]
     yield Check(record["protection"] == protection, "what it states for each unit follows from its price")
     kinds = {"person": "user", "rating": "rating"}
     own = all(kinds.get(part.kind, "value") == unit for part in certificate.parts)
     yield Check(own, "every part asks about that unit")
     levels = {_levels(part) for part in certificate.parts} - {None}
-    same = levels <= {certificate.public["levels"]}
+    same = levels <= {certificate.public.get("levels")}
     yield Check(same, "every part describes as many levels as the scale has")
+    asks = LIKES_QUESTIONS if certificate.likes else (*QUESTIONS, "scores of people")
+    fitting = all(part.name in asks for part in certificate.parts if isinstance(part, NormalPart))
+    yield Check(fitting, "every question to people is one that such a release asks")
     fit = all(_sizes_fit(part, certificate.public) for part in certificate.parts)
     yield Check(fit, "every part has as many sums and symbols as its description and the public counts ask for")
 
 
 _UNIT_WORDS = {"value": "value of one rating", "rating": "existence of one rating", "user": "whole person"}
+_LIKES_WORDS = {"rating": "existence of one interaction", "user": "whole person"}
 
 
 def _levels(part: Part) -> int | None:

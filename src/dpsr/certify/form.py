@@ -7,10 +7,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpsr.certify.certificate import COMPOSITIONS, FORMAT, NOT_PROTECTED, PROMISES, PUBLIC_FACTS
+from dpsr.certify.certificate import (
+    COMPOSITIONS,
+    FORMAT,
+    LIKES_FACTS,
+    LIKES_PROMISES,
+    NOT_PROTECTED,
+    PROMISES,
+    PUBLIC_FACTS,
+)
 from dpsr.certify.one_rating import SETTING_NAMES as RATING_SETTINGS
 from dpsr.certify.one_rating import SQUARED_BOUNDS
-from dpsr.certify.people import QUESTIONS, SQUARED_BOUND, SQUARED_MOMENT_BOUND
+from dpsr.certify.people import (
+    LIKES_QUESTIONS,
+    QUESTIONS,
+    SQUARED_BOUND,
+    SQUARED_MOMENT_BOUND,
+    SQUARED_PRESENCE_BOUND,
+)
 
 _PRICE = {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}]}
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
@@ -52,6 +66,9 @@ def _normal_part(kind: str, names: list[str], **description: Any) -> dict[str, A
     threshold = {"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 0, "maximum": 1 << 60}]}
     return _closed(**fixed, **noise, **description, threshold=threshold)
 
+
+_SQUARED_BOUNDS = (SQUARED_BOUND, SQUARED_MOMENT_BOUND, SQUARED_PRESENCE_BOUND)
+_ASKED = [*QUESTIONS, *(name for name in LIKES_QUESTIONS if name not in QUESTIONS)]
 
 PART_FORMS = {
     "channel": _part(
@@ -111,7 +128,9 @@ PART_FORMS = {
         alpha=_SHARE,
     ),
     "declared": _part("declared", ["ratings"]),
-    "person": _normal_part("person", list(QUESTIONS), squared_bound={"enum": [SQUARED_BOUND, SQUARED_MOMENT_BOUND]}),
+    "person": _normal_part(
+        "person", _ASKED, squared_bound={"enum": [SQUARED_BOUND, SQUARED_MOMENT_BOUND, SQUARED_PRESENCE_BOUND]}
+    ),
     "rating": _normal_part(
         "rating",
         list(SQUARED_BOUNDS),
@@ -132,6 +151,13 @@ _OF_PEOPLE = _closed(
     declared_items={"anyOf": [{"type": "null"}, _COUNT]},
 )
 
+LIKES_PUBLIC = _closed(
+    facts={"const": LIKES_FACTS},
+    cells={**_COUNT, "minimum": 1},
+    declared_items={"anyOf": [{"type": "null"}, _COUNT]},
+)
+"""The public facts where interactions are protected: there is no scale."""
+
 PUBLIC_FORMS = {
     "value": _closed(
         facts={"const": PUBLIC_FACTS["value"]},
@@ -144,8 +170,8 @@ PUBLIC_FORMS = {
         max_ratings_per_user=_COUNT,
         has_timestamps={"type": "boolean"},
     ),
-    "rating": _OF_PEOPLE,
-    "user": _OF_PEOPLE,
+    "rating": {"anyOf": [_OF_PEOPLE, LIKES_PUBLIC]},
+    "user": {"anyOf": [_OF_PEOPLE, LIKES_PUBLIC]},
 }
 """The public facts of each unit."""
 
@@ -159,7 +185,7 @@ CERTIFICATE_FORM: dict[str, Any] = {
         private={"type": "boolean"},
         reasons={"type": "array", "maxItems": 20, "items": _TEXT},
         unit={"enum": list(PROMISES)},
-        promise={"enum": list(PROMISES.values())},
+        promise={"enum": [*PROMISES.values(), *LIKES_PROMISES.values()]},
         epsilon=_PRICE,
         delta=_SHARE,
         nominal={"anyOf": [{"type": "null"}, {"type": "number", "minimum": 0, "maximum": 100}]},
@@ -172,7 +198,7 @@ CERTIFICATE_FORM: dict[str, Any] = {
         ),
         composition={"enum": sorted(set(COMPOSITIONS.values()))},
         randomness={"enum": ["system", "seeded", "declared"]},
-        public={"anyOf": [PUBLIC_FORMS["value"], PUBLIC_FORMS["user"]]},
+        public={"anyOf": [PUBLIC_FORMS["value"], _OF_PEOPLE, LIKES_PUBLIC]},
         parts={"type": "array", "minItems": 1, "maxItems": 20, "items": {"anyOf": list(PART_FORMS.values())}},
         software=_TEXT,
     ),

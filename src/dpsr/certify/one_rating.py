@@ -14,7 +14,13 @@ for |x x' - y y'| <= (|x| + |y|) |x - y|, of which a part 1 / sqrt 2 lies above 
 entries, so their squares add up; rounding moves each entry by at most one step more. The bound is the largest over n
 from 0 to T.
 
-**names.** A rating adds the weight b to its item and nothing else moves.
+**names, weighted counts.** A rating, or an interaction, adds the weight b to its item, or less, and nothing else moves.
+
+**numbers of interactions.** A person adds b to the octave of their number of interactions; one more takes it from there
+to another, or leaves it: squares 2 b^2.
+
+**second moments of presence.** As of people: above the diagonal a person adds a vector of length at most b / sqrt 2;
+one interaction more replaces it by another, so the sum moves by at most sqrt 2 b.
 
 **scores.** In units of the spread, with the residual e of a rating against the item side,
 
@@ -63,6 +69,11 @@ MOST_CELLS = 4096
 def replaced(settings: Settings) -> int:
     """A person's vector, of length at most `bound`, is replaced by another."""
     return 4 * _whole(settings, "bound") ** 2
+
+
+def moved(settings: Settings) -> int:
+    """One entry gives up what another gains; or two vectors of squared length half of `bound` squared."""
+    return 2 * _whole(settings, "bound") ** 2
 
 
 def added(settings: Settings) -> int:
@@ -127,6 +138,9 @@ SQUARED_BOUNDS: dict[str, Callable[[Settings], int]] = {
     "scores of people": replaced,
     "second moments": second_moments,
     "names": added,
+    "weighted counts": added,
+    "numbers of interactions": moved,
+    "second moments of presence": moved,
 }
 
 

@@ -5,7 +5,8 @@
               vector by another, which moves it by at most twice the length (squares: 4), or by sqrt 2 times it
               (squares: 2) where two vectors of different people never point apart:
 
-                  names            weights are not negative;  a rating's value does not enter (squares: 0)
+                  names, counts    weights are not negative;  a rating's value does not enter names (squares: 0)
+                  interactions     one-hot: which octave of the number of interactions somebody is in
                   second moments   |x x' - y y'|^2 = |x|^4 + |y|^4 - 2 (x y)^2 over all entries, half of it above the
                                    diagonal
     rating    every rating adds an integer vector, and its person's other ratings move a little (`one_rating`). One
@@ -38,8 +39,13 @@ from dpsr.errors import PrivacyError
 
 MOMENTS, NAMES = "second moments", "names"
 
+INTERACTIONS, COUNTS, PRESENCE = "numbers of interactions", "weighted counts", "second moments of presence"
+
 QUESTIONS = ("levels", "activity", "scores", "coefficients", MOMENTS, NAMES)
-"""What may be asked of people."""
+"""What may be asked of people who rate."""
+
+LIKES_QUESTIONS = (INTERACTIONS, COUNTS, PRESENCE, NAMES)
+"""What may be asked of people who only do things: clicks, plays, purchases, visits."""
 
 GRID = 1 << 20
 """Steps of the grid that make the bound of a contribution."""
@@ -50,10 +56,15 @@ MOMENT = 1 << 15
 SQUARED_BOUND, SQUARED_MOMENT_BOUND = GRID**2, MOMENT**4 // 2
 """Of every contribution, and of second moments: what is above the diagonal of x x', |x| <= MOMENT."""
 
+PRESENCE_GRID = 1 << 12
+"""The same for second moments of presence, which are asked at small budgets, too: variances stay below 64 bits."""
+
+SQUARED_PRESENCE_BOUND = PRESENCE_GRID**4 // 2
+
 MOST_NAMED = 4096
 """Items by which one person may help to name; the others of somebody with more do not count for names."""
 
-_REPLACED = {MOMENTS: 2, NAMES: 2}
+_REPLACED = {MOMENTS: 2, NAMES: 2, COUNTS: 2, INTERACTIONS: 2}
 """Square of the distance of two contributions, in squared bounds; 4 unless it is less."""
 
 
@@ -128,7 +139,8 @@ class PersonPart(NormalPart):
 
     def squared_sensitivity(self, unit: str) -> int | None:
         _check_names(self.name, self.threshold)
-        wanted = SQUARED_MOMENT_BOUND if self.name == MOMENTS else SQUARED_BOUND
+        special = {MOMENTS: SQUARED_MOMENT_BOUND, PRESENCE: SQUARED_PRESENCE_BOUND}
+        wanted = special.get(self.name, SQUARED_BOUND)
         if self.squared_bound != wanted:
             raise PrivacyError(
                 f"{self.name} are measured against a squared bound of {wanted}, not {self.squared_bound}"
@@ -167,7 +179,7 @@ class RatingPart(NormalPart):
             return None
         if self.name == NAMES and unit == "value":
             return 0
-        if self.settings.get("bound") != (MOMENT**2 if self.name == MOMENTS else GRID):
+        if self.settings.get("bound") != {MOMENTS: MOMENT**2, PRESENCE: PRESENCE_GRID**2}.get(self.name, GRID):
             raise PrivacyError(f"{self.name} are measured on a grid of {GRID} steps, second moments of {MOMENT**2}")
         bound = SQUARED_BOUNDS[self.name](self.settings)
         return 4 * bound if unit == "value" else bound

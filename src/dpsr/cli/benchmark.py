@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpsr.cli.studies import run_with_progress, show_report
+from dpsr.cli.studies import refuse_beside, run_with_progress, show_report
 from dpsr.cli.terminal import out
 
 EXAMPLE = "Example: dpsr benchmark realistic paper --methods dpsr,dpsr-paper,als --epsilons 0.5,1 --out benchmark/"
@@ -31,6 +31,9 @@ def benchmark(
     ] = None,
     downstream: Annotated[bool, typer.Option("--downstream", help="Also train learners on released ratings.")] = False,
     attacks: Annotated[bool, typer.Option("--attacks", help="Also attack every method's output.")] = False,
+    likes: Annotated[
+        bool, typer.Option("--likes", help="Rows are interactions: lists, at the level of people, both protocols.")
+    ] = False,
     full: Annotated[
         bool, typer.Option("--full", help="All methods and budgets on five seeds; learners and attacks on one.")
     ] = False,
@@ -43,11 +46,18 @@ def benchmark(
 ) -> None:
     """Measure every method side by side: error, ranking, significance, time, memory, attacks. NOT PRIVATE."""
     from dpsr.evaluate.studies.benchmark import requested_benchmark
+    from dpsr.evaluate.studies.likes import requested_likes
 
-    study = requested_benchmark(
-        data, scales=scale or [], methods=methods, epsilons=epsilons, seeds=seeds, downstream=downstream,
-        attacks=attacks, full=full, timeout=timeout, workers=jobs, document=document,
-    )  # fmt: skip
+    if likes:
+        refuse_beside("--likes", {"--scale": scale, "--downstream": downstream})
+        study = requested_likes(
+            data, methods=methods, epsilons=epsilons, seeds=seeds, attacks=attacks, full=full, document=document
+        )
+    else:
+        study = requested_benchmark(
+            data, scales=scale or [], methods=methods, epsilons=epsilons, seeds=seeds, downstream=downstream,
+            attacks=attacks, full=full, timeout=timeout, workers=jobs, document=document,
+        )  # fmt: skip
     result = run_with_progress(study, out_dir, workers=jobs, timeout=timeout, retry=retry)
     show_report(result.report)
     out.print(f"{len(result.files)} tables and charts in [bold]{out_dir}[/bold]; {result.report.name} is above.")

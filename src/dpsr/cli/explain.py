@@ -52,8 +52,8 @@ def explain(
 
 
 _ABOUT = {
-    "user": ("somebody: that they are among the people at all, and everything they rated", "One person"),
-    "rating": ("one rating: that it exists, and its value", "One rating"),
+    "user": ("somebody: that they are among the people at all, and everything they rated or did", "One person"),
+    "rating": ("one rating or interaction: that it exists, and its value", "One row"),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpsr.cli.studies import run_with_progress, show_report
+from dpsr.cli.studies import refuse_beside, run_with_progress, show_report
 from dpsr.cli.terminal import out
 
 EXAMPLE = "Example: dpsr frontier --data data/ --out frontier/"
@@ -28,18 +28,26 @@ def frontier(
     unit: Annotated[
         str, typer.Option(help="What is protected: value, rating or user. Every unit has tables of its own.")
     ] = "value",
+    likes: Annotated[
+        bool, typer.Option("--likes", help="Rows are interactions: Recall@20 for held-out people, unit user.")
+    ] = False,
     ideas: Annotated[bool, typer.Option("--ablation", help="Leave out one idea at a time instead.")] = False,
 ) -> None:
     """Measure every method on real ratings at every epsilon, with the targets beside. NOT PRIVATE."""
     from dpsr.evaluate.studies.ablation import ablation_study
     from dpsr.evaluate.studies.frontier import frontier_study, people_frontier_study
     from dpsr.evaluate.studies.frontier.targets import EPSILONS, PEOPLE_EPSILONS
+    from dpsr.evaluate.studies.likes import FRONTIER_EPSILONS, likes_frontier
     from dpsr.evaluate.studies.study import parse_epsilons
 
-    usual, splits = EPSILONS if unit == "value" else PEOPLE_EPSILONS, range(seeds)
+    usual = FRONTIER_EPSILONS if likes else EPSILONS if unit == "value" else PEOPLE_EPSILONS
+    splits = range(seeds)
     budgets = usual if epsilons is None else parse_epsilons(epsilons)
     chosen = None if methods is None else methods.split(",")
-    if ideas:
+    if likes:
+        refuse_beside("--likes", {"--ablation": ideas, "--unit": unit not in ("value", "user")})
+        study = likes_frontier(data, epsilons=budgets, seeds=splits, methods=chosen)
+    elif ideas:
         study = ablation_study(data, epsilons=budgets, seeds=splits)
     elif unit == "value":
         study = frontier_study(data, epsilons=budgets, seeds=splits, methods=chosen)

@@ -11,6 +11,7 @@ from dpsr.cli.terminal import err
 
 if TYPE_CHECKING:
     from dpsr.release import Release
+    from dpsr.release.likes import LikesRelease
     from dpsr.release.people import ItemRelease
 
 ReleaseFolder = Annotated[
@@ -21,6 +22,7 @@ ReleaseFolder = Annotated[
 def open_release(folder: Path) -> Release:
     """Load a release of ratings; one that protects people has no users or rows, and is refused."""
     from dpsr.errors import ParameterError
+    from dpsr.release.likes import LikesRelease
     from dpsr.release.people import ItemRelease
 
     release = open_any_release(folder)
@@ -29,15 +31,20 @@ def open_release(folder: Path) -> Release:
             f"this release protects the unit {release.certificate.unit!r} and knows no user and no rating. Lists: dpsr "
             "personalise, from people's own ratings, or dpsr recommend --rated for one person."
         )
+    if isinstance(release, LikesRelease):
+        raise ParameterError(
+            "this release was learned from interactions; it knows no user and no rating. Lists: dpsr personalise, from "
+            "people's own interactions, or dpsr recommend --liked ITEM for one person."
+        )
     return release
 
 
-def open_any_release(folder: Path) -> Release | ItemRelease:
+def open_any_release(folder: Path) -> Release | ItemRelease | LikesRelease:
     """Load it; one that is not private is announced as such on stderr."""
     from dpsr import load_release
     from dpsr.quoting import for_terminal
 
-    release: Release | ItemRelease = load_release(folder)
+    release: Release | ItemRelease | LikesRelease = load_release(folder)
     if not release.certificate.private:
         err.print(f"[red]NOT PRIVATE[/red]: {for_terminal('; '.join(release.certificate.reasons), 1_000)}")
     return release

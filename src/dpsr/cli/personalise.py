@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from dpsr.cli.likes import LikesReading, Weight
 from dpsr.cli.opening import ReleaseFolder, open_any_release
 from dpsr.cli.reading import (
     Delimiter,
@@ -24,8 +25,9 @@ from dpsr.cli.terminal import err, out
 from dpsr.quoting import for_terminal
 
 if TYPE_CHECKING:
-    from dpsr.release import Personalised
-    from dpsr.release.people import PersonalisedPeople
+    from dpsr.release.personalise.base import PersonalAnswers
+
+    Personal: TypeAlias = PersonalAnswers[Any]
 
 EXAMPLE = "Example: dpsr personalise release/ ratings.csv --out lists.parquet"
 
@@ -42,6 +44,7 @@ def personalise(
     user: User = None,
     item: Item = None,
     rating: Rating = None,
+    weight: Weight = None,
     timestamp: Timestamp = None,
     delimiter: Delimiter = None,
     duplicates: OnDuplicates = Duplicates.error,
@@ -50,13 +53,19 @@ def personalise(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write everybody's list from their own raw ratings and a release: each for its own person, for nobody else."""
+    from dpsr.release.likes import LikesRelease
     from dpsr.release.personalise.files import check_file, write_personal_predictions
 
     check_file(out_file, overwrite=force)
     loaded = open_any_release(release)
-    scale = loaded.scale
-    reading = Reading(ratings, str(scale), user, item, rating, timestamp, delimiter, duplicates, scale.snap, query)
-    personal = loaded.personalise(reading.read(), block=block)
+    if isinstance(loaded, LikesRelease):
+        likes = LikesReading(ratings, user, item, weight, timestamp, delimiter, query)
+        personal: Personal = loaded.personalise(likes.read(), block=block)
+        out.print(for_terminal(likes.taken, 1_000))
+    else:
+        scale = loaded.scale
+        reading = Reading(ratings, str(scale), user, item, rating, timestamp, delimiter, duplicates, scale.snap, query)
+        personal = loaded.personalise(reading.read(), block=block)
     if pairs is None:
         _write_lists(personal, out_file, n, force)
         out.print(f"Lists of {personal.n_people:,} people written to [bold]{for_terminal(out_file, 400)}[/bold].")
@@ -68,7 +77,7 @@ def personalise(
     _say(personal)
 
 
-def _write_lists(personal: Personalised | PersonalisedPeople, out_file: Path, n: int, force: bool) -> None:
+def _write_lists(personal: Personal, out_file: Path, n: int, force: bool) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -77,7 +86,7 @@ def _write_lists(personal: Personalised | PersonalisedPeople, out_file: Path, n:
         personal.save(out_file, n, overwrite=force, progress=lambda done, _: bar.update(task, completed=done))
 
 
-def _say(personal: Personalised | PersonalisedPeople) -> None:
+def _say(personal: Personal) -> None:
     """For whom it is, and what was left out; numbers are for the curator's eyes."""
     for note in personal.notes:
         out.print(note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -72,6 +72,9 @@ RatingsFile = Annotated[
 ]
 Query = Annotated[str | None, typer.Option(help="The SELECT that gives the ratings, if they are in a database.")]
 ScaleText = Annotated[str, typer.Option(help="The rating scale, LOW:HIGH:STEP, as printed on the rating form.")]
+OptionalScale = Annotated[
+    str | None, typer.Option("--scale", help="The rating scale, LOW:HIGH:STEP, as printed on the rating form.")
+]
 User = Annotated[str | None, typer.Option(help="Name of the user column, if it is not found.")]
 Item = Annotated[str | None, typer.Option(help="Name of the item column, if it is not found.")]
 Items = Annotated[
@@ -126,17 +129,9 @@ class Reading:
         found = columns_taken(path, **self.columns, delimiter=self.delimiter)
         return "Columns: " + ", ".join(f"{role} = {quoted(name)}" for role, name in found.items()) + "."
 
-    @contextmanager
-    def at_hand(self) -> Iterator[Path]:
-        """The file; what comes through a pipe is kept in one that nobody else can read, as long as it is needed."""
-        if not self.source.is_stdin:
-            yield Path(self.source.text)
-            return
-        with TemporaryDirectory(prefix="dpsr.") as folder:
-            path = Path(folder) / "standard input"
-            with path.open("wb") as copy:
-                shutil.copyfileobj(sys.stdin.buffer, copy)
-            yield path
+    def at_hand(self) -> AbstractContextManager[Path]:
+        """The file, wherever it comes from."""
+        return at_hand(self.source)
 
     def read(self) -> Ratings:
         """Read it, or say in one sentence why not."""
@@ -150,3 +145,16 @@ class Reading:
                 self.taken = self.columns_in(path)
                 return Ratings.read(path, scale=scale, duplicates=self.duplicates.value, **options)
         return Ratings.from_sql(self.source.text, self.query, scale=scale, duplicates=self.duplicates.value, **columns)
+
+
+@contextmanager
+def at_hand(source: RatingsSource) -> Iterator[Path]:
+    """The file; what comes through a pipe is kept in one that nobody else can read, as long as it is needed."""
+    if not source.is_stdin:
+        yield Path(source.text)
+        return
+    with TemporaryDirectory(prefix="dpsr.") as folder:
+        path = Path(folder) / "standard input"
+        with path.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        yield path

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dpsr.release import Release
+    from dpsr.release.likes import LikesRelease
     from dpsr.release.people import ItemRelease
 
 EXAMPLE = "Example: dpsr recommend release/ --user 42 -n 10"
 
 ORDER = "Ordered by how likely the user is to meet an item and to like it; the score is the predicted rating."
+LIKES_ORDER = "Ordered by how popular an item is with somebody like this; the most popular of all with strangers is 1."
 PLAIN_ORDER = "Ordered by predicted rating, unclipped; the score is clipped to the scale."
 
 
@@ -32,6 +34,10 @@ def recommend(
     rated: Annotated[
         list[str] | None,
         typer.Option(help="ITEM=RATING of somebody new, used for this list alone and not stored; may be repeated."),
+    ] = None,
+    liked: Annotated[
+        list[str] | None,
+        typer.Option(help="ITEM that somebody new did, for a release of interactions; not stored; may be repeated."),
     ] = None,
     n: Annotated[int, typer.Option("-n", "--number", help="Items in a list.")] = 10,
     out_file: Annotated[
@@ -45,27 +51,30 @@ def recommend(
     """Recommend items a user has not rated: for one user, somebody new, or everybody at once."""
     from dpsr.errors import ParameterError
 
-    if [user is not None, everyone, bool(rated)].count(True) != 1:
-        raise ParameterError("say for whom: --user ID, --rated ITEM=RATING for somebody new, or --all with --out FILE.")
+    if [user is not None, everyone, bool(rated), bool(liked)].count(True) != 1:
+        raise ParameterError(
+            "say for whom: --user ID, --rated ITEM=RATING or --liked ITEM for somebody new, or --all with --out FILE."
+        )
     if everyone != (out_file is not None):
         raise ParameterError("--all and --out FILE belong together; a single list is printed (--format csv > FILE).")
     if out_file is not None:
         _write_all(release, out_file, n, force, items)
         return
     loaded = _titled(open_any_release(release), items)
-    rows, shape = _one_list(loaded, user, rated or [], n), Format.json if as_json else how
+    rows, shape = _one_list(loaded, user, rated or [], liked or [], n), Format.json if as_json else how
     if shape is Format.table:
         show(rows.drop(["user"]), shape, title=f"For user {user}" if user is not None else "For somebody new")
-        out.print(ORDER if weighs_encounters(loaded) else PLAIN_ORDER)
+        out.print(LIKES_ORDER if liked else ORDER if weighs_encounters(loaded) else PLAIN_ORDER)
     else:
         show(rows, shape)
 
 
-def weighs_encounters(loaded: Release | ItemRelease) -> bool:
+def weighs_encounters(loaded: Release | ItemRelease | LikesRelease) -> bool:
     """Whether lists weigh how likely a person is to meet an item."""
+    from dpsr.release.likes import LikesRelease
     from dpsr.release.people import ItemRelease
 
-    return isinstance(loaded, ItemRelease) or loaded.model.affinity is not None
+    return isinstance(loaded, ItemRelease | LikesRelease) or loaded.model.affinity is not None
 
 
 def _titled(loaded: Any, items: Path | None) -> Any:
@@ -74,9 +83,13 @@ def _titled(loaded: Any, items: Path | None) -> Any:
     return loaded if items is None else loaded.with_titles(read_catalogue(items))
 
 
-def _one_list(loaded: Release | ItemRelease, user: str | None, rated: list[str], n: int) -> pa.Table:
-    from dpsr.release.lists.one import list_of_guest, list_of_user
+def _one_list(
+    loaded: Release | ItemRelease | LikesRelease, user: str | None, rated: list[str], liked: list[str], n: int
+) -> pa.Table:
+    from dpsr.release.lists.one import list_of_guest, list_of_likes, list_of_user
 
+    if liked:
+        return list_of_likes(loaded, liked, n)
     return list_of_guest(loaded, rated, n) if user is None else list_of_user(loaded, user, n)
 
 

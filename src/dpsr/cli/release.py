@@ -17,18 +17,19 @@ from rich.markup import escape
 from dpsr.cli.interrupts import InterruptedByHandError, too_late
 from dpsr.cli.keys import open_key
 from dpsr.cli.ledger import LEDGER_HELP, Dataset
+from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, Weight, reads_likes, said
 from dpsr.cli.reading import (
     Delimiter,
     Duplicates,
     Item,
     Items,
     OnDuplicates,
+    OptionalScale,
     Query,
     Rating,
     RatingsFile,
     RatingsSource,
     Reading,
-    ScaleText,
     Snap,
     Timestamp,
     User,
@@ -38,11 +39,9 @@ from dpsr.cli.terminal import err, out, promise, verdict
 from dpsr.cli.units import DeltaOption, MadeUpOption, PeopleOption, Unit, UnitOption, check_people, chosen_unit
 
 if TYPE_CHECKING:
-    from dpsr.engine.raw import RawTable
     from dpsr.pipeline.account import Account
-    from dpsr.pipeline.publish import Published
+    from dpsr.pipeline.publish import Published, RawRows
     from dpsr.privacy.vault.journal import Journal
-    from dpsr.types.raw import RawRatings
 
 EXAMPLE = "Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out release/ --ledger ledger.db --yes"
 
@@ -69,9 +68,10 @@ class Method(StrEnum):
 
 def release(
     ratings: RatingsFile,
-    scale: ScaleText,
     epsilon: Annotated[float, typer.Option(help="Privacy budget; smaller is more private.")],
     out_dir: Annotated[Path, typer.Option("--out", help="Folder to write; it appears whole or not at all.")],
+    scale: OptionalScale = None,
+    likes: Likes = False,
     unit: UnitOption = None,
     delta: DeltaOption = None,
     users: PeopleOption = None,
@@ -94,6 +94,7 @@ def release(
     user: User = None,
     item: Item = None,
     rating: Rating = None,
+    weight: Weight = None,
     timestamp: Timestamp = None,
     timestamps: Annotated[
         bool, typer.Option("--timestamps", help="Release when each rating was given, exactly. Left out otherwise.")
@@ -126,6 +127,7 @@ def release(
     try:
         from dpsr.data.files.catalogue import read_catalogue
         from dpsr.pipeline.account import Account
+        from dpsr.pipeline.likes import check_likes
         from dpsr.pipeline.made_up import check_made_up
         from dpsr.pipeline.methods import build
         from dpsr.pipeline.publish import check_order, check_space, publish
@@ -134,8 +136,13 @@ def release(
         check_engine(engine, memory, work)
         signer = None if sign is None else open_key(sign)
         catalogue = None if items is None else read_catalogue(items)
-        protects = chosen_unit(unit, ask=not yes, shown=shown) if method is Method.default else Unit.value
-        check_method(method, unit, delta)
+        rows = reads_likes(likes, scale, ratings, rating, weight, delimiter)
+        check_method(method, unit, delta, likes=rows)
+        if rows:
+            protects = Unit.user if unit is None else unit
+            check_likes(protects.value, epsilon, delta)
+        else:
+            protects = chosen_unit(unit, ask=not yes, shown=shown) if method is Method.default else Unit.value
         check_people(protects, delta, users)
         check_made_up(protects.value, people)
         estimator = build(method.value, epsilon, unit=protects.value, delta=delta, items=catalogue)
@@ -143,7 +150,11 @@ def release(
         account = Account.open(ledger, dataset, epsilon, note, unit=protects, delta=delta) if ledger else None
         check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
         when = timestamp if timestamps else ""
-        reading = Reading(ratings, scale, user, item, rating, when, delimiter, duplicates, snap, query)
+        reading: Reading | LikesReading = LikesReading(ratings, user, item, weight, "", delimiter, query)
+        if not rows:
+            reading = Reading(ratings, scale or "", user, item, rating, when, delimiter, duplicates, snap, query)
+        elif not likes:
+            shown.print(f"[yellow]{NO_RATINGS}[/yellow]")
         with gathered(reading, engine, estimator, out_dir, "2GB" if memory is None else memory, work) as (
             table,
             journal,
@@ -151,7 +162,8 @@ def release(
             check_space(table, out_dir)
             if account is not None and protects is Unit.value:
                 account = settled(account, table, same_data, another_file, ask=not yes)
-            shown.print(preview(ratings.name, reading.taken, table, estimator, account))
+            taken = said(reading.taken, getattr(table, "notes", ())) if engine is not Engine.memory else reading.taken
+            shown.print(preview(ratings.name, taken, table, estimator, account))
             if not yes:
                 agree()
             with showing_stages():
@@ -178,8 +190,8 @@ def release(
 
 @contextmanager
 def gathered(
-    reading: Reading, engine: Engine, estimator: Any, beside: Path, memory: str, work: Path | None
-) -> Iterator[tuple[RawRatings | RawTable, Journal | None]]:
+    reading: Reading | LikesReading, engine: Engine, estimator: Any, beside: Path, memory: str, work: Path | None
+) -> Iterator[tuple[RawRows, Journal | None]]:
     """The ratings where they are to be kept, and the answers of a run that was killed, if this one resumes it."""
     if engine is Engine.memory:
         yield reading.read(), None
@@ -188,8 +200,10 @@ def gathered(
     from dpsr.types import Scale
 
     options: dict[str, Any] = {**reading.columns, "delimiter": reading.delimiter}
-    options["duplicates"] = reading.duplicates.value
-    scale, path = Scale.parse(reading.scale, snap=reading.snap), reading.file
+    scale, path = None, reading.file
+    if isinstance(reading, Reading):
+        options["duplicates"] = reading.duplicates.value
+        scale = Scale.parse(reading.scale, snap=reading.snap)
     with showing_stages(), ExitStack() as stack:
         opened = large_table(
             engine.value, path, beside, estimator, scale=scale, memory=bytes_of(memory), work=work, **options
@@ -200,9 +214,12 @@ def gathered(
         yield found
 
 
-def check_method(method: Method, unit: Unit | None, delta: float | None) -> None:
+def check_method(method: Method, unit: Unit | None, delta: float | None, *, likes: bool = False) -> None:
     """The paper protects values, and nothing else."""
     from dpsr.errors import ParameterError
+
+    if method is not Method.default and likes:
+        raise ParameterError("the paper's pipelines need ratings; these are interactions. Use --method default.")
 
     if method is not Method.default and (unit not in (None, Unit.value) or delta is not None):
         raise ParameterError(
@@ -232,7 +249,7 @@ def check_asking(as_json: bool, yes: bool, ratings: RatingsSource) -> None:
         )
 
 
-def settled(account: Account, table: RawRatings | RawTable, same: bool, another: bool, *, ask: bool) -> Account:
+def settled(account: Account, table: RawRows, same: bool, another: bool, *, ask: bool) -> Account:
     """The account with an answer for ratings that do not fit their name: by option, or by a person if one may ask."""
     from dpsr.pipeline.account import fingerprint_of
     from dpsr.pipeline.publish import census_of
@@ -246,21 +263,24 @@ def settled(account: Account, table: RawRatings | RawTable, same: bool, another:
     return account
 
 
-def preview(name: str, taken: str, table: RawRatings | RawTable, estimator: Any, account: Account | None) -> str:
+def preview(name: str, taken: str, table: RawRows, estimator: Any, account: Account | None) -> str:
     """What is there, what is promised, and what it will cost, before anything is spent."""
+    from dpsr.engine.raw import InteractionTable
     from dpsr.pipeline.people import outside
     from dpsr.pipeline.publish import census_of
+    from dpsr.types.raw import RawInteractions
 
-    census, lines = census_of(table), []
-    counts = f"{census.n_ratings:,} ratings, {census.n_users:,} users, {census.n_items:,} items."
+    census, lines, likes = census_of(table), [], isinstance(table, InteractionTable | RawInteractions)
+    thing = "interactions" if likes else "ratings"
+    counts = f"{census.n_ratings:,} {thing}, {census.n_users:,} users, {census.n_items:,} items."
     if estimator.unit == "value":
         lines.append(f"{escape(name)}: {counts}")
     else:
         lines.append(f"{escape(name)}: {counts} [yellow]For your eyes only: not in the release.[/yellow]")
         if lost := outside(census, estimator.items):
-            lines.append(f"{lost:,} ratings are of items outside the catalogue and are left out (for your eyes only).")
+            lines.append(f"{lost:,} {thing} are of items outside the catalogue and are left out (for your eyes only).")
     lines += [escape(taken)] if taken else []
-    lines.append(promise(estimator.epsilon, estimator.unit, estimator.delta, timed=census.timed))
+    lines.append(promise(estimator.epsilon, estimator.unit, estimator.delta, timed=census.timed, likes=likes))
     return "\n".join([*lines, NO_LEDGER if account is None else price(account)])
 
 

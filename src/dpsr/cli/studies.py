@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from rich.markdown import Markdown
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from dpsr.cli.terminal import complain, err, out
+from dpsr.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpsr.evaluate.studies.study import Study, StudyReport
@@ -31,6 +33,13 @@ def run_with_progress(study: Study, folder: Path, **settings: Any) -> StudyRepor
     except KeyboardInterrupt:
         complain(f"interrupted; what is done is kept in {folder}, and the same command goes on from there.")
         raise typer.Exit(130) from None
+
+
+def refuse_beside(option: str, others: Mapping[str, object]) -> None:
+    """Options that mean nothing beside another are refused rather than left unread."""
+    given = [name for name, value in others.items() if value]
+    if given:
+        raise ParameterError(f"{', '.join(given)} cannot stand beside {option}, found both. Leave one out.")
 
 
 def show_report(report: Path) -> None:

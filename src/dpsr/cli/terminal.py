@@ -49,12 +49,20 @@ _PROTECTED = {
 }
 
 
-def promise(epsilon: float, unit: str = "value", delta: float | None = None, *, timed: bool = False) -> str:
+_PROTECTED_LIKES = {
+    "user": ("[bold]every person[/bold], with everything they did,", "somebody"),
+    "rating": ("[bold]that an interaction exists[/bold]", "one interaction"),
+}
+
+
+def promise(
+    epsilon: float, unit: str = "value", delta: float | None = None, *, timed: bool = False, likes: bool = False
+) -> str:
     """What epsilon promises, in words, before anything is spent; `timed` if the release holds timestamps."""
     from dpsr.certify.odds import belief_at_most, factor_text, percent_up
 
     if unit != "value":
-        thing, about = _PROTECTED[unit]
+        thing, about = (_PROTECTED_LIKES if likes else _PROTECTED)[unit]
         return (
             f"Protects {thing} at epsilon = {epsilon:g}, delta = {delta:g}: whatever somebody believed about {about}, "
             f"its odds change by at most a factor {factor_text(epsilon)} (a 50 % guess becomes at most "
@@ -72,14 +80,13 @@ def promise(epsilon: float, unit: str = "value", delta: float | None = None, *, 
 
 def verdict(certificate: Certificate) -> str:
     """What was spent, in words, afterwards."""
-    from dpsr.certify.certificate import PER
     from dpsr.certify.odds import epsilon_text
 
     public = certificate.public
     colour, word = ("green", "private") if certificate.private else ("red", "NOT PRIVATE")
     delta = f", delta = {certificate.delta:.3g}" if certificate.delta else ""
     asked = "nothing was asked for" if certificate.nominal is None else f"asked: {certificate.nominal:g}"
-    exact = f"[{colour}]{word}[/{colour}]: exact epsilon = {certificate.epsilon:.6g}{delta} per {PER[certificate.unit]}"
+    exact = f"[{colour}]{word}[/{colour}]: exact epsilon = {certificate.epsilon:.6g}{delta} per {certificate.per}"
     if certificate.unit != "value":
         lines = [f"{exact} ({asked}).", *(f"  {words}" for words in _other_units(certificate))]
         return "\n".join([*lines, *(f"[red]{for_terminal(reason, 400)}[/red]" for reason in certificate.reasons)])
@@ -99,6 +106,8 @@ def _other_units(certificate: Certificate) -> list[str]:
     from dpsr.certify.odds import epsilon_text
 
     names = {"value": "the value of one rating", "rating": "that one rating exists", "user": "a whole person"}
+    if certificate.likes:
+        names |= {"value": "the weight of one interaction", "rating": "that one interaction exists"}
     said = []
     for unit, price in certificate.protection.items():
         if unit != certificate.unit:

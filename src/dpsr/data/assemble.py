@@ -1,4 +1,4 @@
-"""From columns in any order to a rating table in canonical order.
+"""From columns in any order to a table of ratings or interactions in canonical order.
 
 With users and items coded by the sorted order of their ids, the rating of user u for item j belongs to cell
 
@@ -7,19 +7,24 @@ With users and items coded by the sorted order of their ids, the rating of user 
 and the table is sorted by c: compressed rows, items ascending within a user. The order depends on the set of ratings
 only, so nothing about the order of the input rows survives. Cells and row numbers are packed into one int64 and sorted
 as numbers, which is several times faster than sorting row numbers by cell and stable for free.
+
+A pair has one rating, and repeated ones are refused or chosen from; interactions of one pair are added up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.arrays import Ints
+from dpsr.arrays import Floats, Ints
 from dpsr.data.codes import code_ids
-from dpsr.data.numbers import code_ratings, read_times
+from dpsr.data.files.layouts import Roles
+from dpsr.data.numbers import code_ratings, read_times, read_weights
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import Source, quoted
 from dpsr.types.mask import Mask
@@ -30,13 +35,31 @@ DUPLICATES = ("error", "first", "last")
 
 @dataclass(frozen=True, eq=False)
 class RatingColumns:
-    """Columns of equal length as they were found, and where they were found."""
+    """Columns of equal length as they were found, and where they were found.
+
+    `ratings` are the values, the weights where the rows are interactions. `unread` names a column that looks like a
+    rating and was not asked for.
+    """
 
     users: pa.ChunkedArray
     items: pa.ChunkedArray
     ratings: pa.ChunkedArray
     timestamps: pa.ChunkedArray | None
     source: Source
+    unread: str | None = None
+
+    @classmethod
+    def of(cls, columns: Sequence[pa.ChunkedArray], roles: Roles, source: Source, unread: str | None = None) -> Self:
+        """The columns in the order of `roles.used`; every row weighs one where no weight is given."""
+        found = dict(zip(roles.used, columns, strict=True))
+        values = _ones(len(columns[0])) if roles.value is None else found[roles.value]
+        times = None if roles.timestamp is None else found[roles.timestamp]
+        return cls(found[roles.user], found[roles.item], values, times, source, unread)
+
+
+def _ones(n: int) -> pa.ChunkedArray:
+    """n times one, in a byte each."""
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(np.zeros(n, dtype=np.int8), pa.array([1.0]))])
 
 
 def assemble(columns: RatingColumns, *, scale: Scale, duplicates: str) -> tuple[Mask, npt.NDArray[np.uint16]]:
@@ -48,11 +71,7 @@ def assemble(columns: RatingColumns, *, scale: Scale, duplicates: str) -> tuple[
         raise DataError(
             f"{source.name}: there are no ratings. Give at least one row with a user, an item and a rating."
         )
-    cells, user_ids = code_ids(columns.users, "user", source)
-    items, item_ids = code_ids(columns.items, "item", source)
-    cells *= len(item_ids)
-    cells += items
-    del items  # columns of tens of millions of rows: each is let go as soon as it is used
+    cells, user_ids, item_ids = _cells(columns)
     levels = code_ratings(columns.ratings, scale, source)
     times = None if columns.timestamps is None else read_times(columns.timestamps, source)
     refuse_trivial(len(user_ids), len(item_ids), source)
@@ -61,6 +80,37 @@ def assemble(columns: RatingColumns, *, scale: Scale, duplicates: str) -> tuple[
     order, cells = order[kept], cells[kept]
     mask = mask_of_cells(cells, user_ids, item_ids, None if times is None else times[order])
     return mask, levels[order]
+
+
+def assemble_interactions(columns: RatingColumns) -> tuple[Mask, Floats, int]:
+    """The mask, the weight of each of its interactions, and how many rows repeated a pair and were added to it.
+
+    The time of a pair is that of its latest interaction.
+    """
+    source = columns.source
+    if not len(columns.ratings):
+        raise DataError(f"{source.name}: there are no interactions. Give at least one row with a user and an item.")
+    cells, user_ids, item_ids = _cells(columns)
+    weights = read_weights(columns.ratings, source)
+    times = None if columns.timestamps is None else read_times(columns.timestamps, source)
+    refuse_trivial(len(user_ids), len(item_ids), source)
+    order, cells = _canonical(cells, len(user_ids) * len(item_ids))
+    first = np.flatnonzero(np.concatenate([[True], cells[1:] != cells[:-1]]))
+    with np.errstate(over="ignore"):
+        total = np.add.reduceat(weights[order], first)
+    if not np.isfinite(total).all():
+        raise DataError(f"{source.name}: the weights of one pair add up to more than a number can hold. Rescale them.")
+    latest = None if times is None else np.maximum.reduceat(times[order], first)
+    return mask_of_cells(cells[first], user_ids, item_ids, latest), total, len(cells) - len(first)
+
+
+def _cells(columns: RatingColumns) -> tuple[Ints, pa.Array, pa.Array]:
+    """The cell of every row, and the ids of users and items."""
+    cells, user_ids = code_ids(columns.users, "user", columns.source)
+    items, item_ids = code_ids(columns.items, "item", columns.source)
+    cells *= len(item_ids)
+    cells += items  # columns of tens of millions of rows: each is let go as soon as it is used
+    return cells, user_ids, item_ids
 
 
 def mask_of_cells(cells: Ints, user_ids: pa.Array, item_ids: pa.Array, timestamps: Ints | None = None) -> Mask:

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.engine.raw import LEVEL, WEIGHT, InteractionTable, RawTable
 from dpsr.engine.table import TIMESTAMP
 from dpsr.engine.work_folder import KEY, create_private
 
 _KEY_BYTES = 32
 
 
-def fingerprint(raw: RawTable, key: bytes) -> str:
+def fingerprint(raw: RawTable | InteractionTable, key: bytes) -> str:
     """Of all ratings, in their one order."""
     census, digest = raw.table.census, hmac.new(key, digestmod=hashlib.sha256)
     for ids in (census.user_ids, census.item_ids):
@@ -30,7 +30,8 @@ def fingerprint(raw: RawTable, key: bytes) -> str:
             stream.write_batch(pa.record_batch([pa.concat_arrays([ids])], names=["id"]))
         digest.update(sink.getvalue())
     digest.update(census.user_counts.tobytes())
-    columns = [LEVEL, *([TIMESTAMP] if census.timed else [])]
+    secret = LEVEL if isinstance(raw, RawTable) else WEIGHT
+    columns = [secret, *([TIMESTAMP] if census.timed else [])]
     for block in raw.table.scan(columns):
         for column in (block.items, *(block.columns[name] for name in columns)):
             digest.update(column.tobytes())

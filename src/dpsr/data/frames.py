@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dpsr.data.assemble import RatingColumns
 from dpsr.data.codes import ARROW_ERRORS
-from dpsr.data.files.layouts import find_columns
+from dpsr.data.files.layouts import RATING_ROWS, Kind, Roles, find_columns, unread_rating
 from dpsr.errors import DataError
 from dpsr.quoting import Source, position, printable, quoted, without_values
 
@@ -21,28 +21,26 @@ _FRAME = Source("the frame", position)
 _ARRAYS = Source("the arrays", position)
 
 
-def columns_of_frame(
-    frame: Any, *, user: str | None, item: str | None, rating: str | None, timestamp: str | None
-) -> RatingColumns:
+def columns_of_frame(frame: Any, kind: Kind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
     """The columns of a pandas or polars DataFrame, an Arrow Table or RecordBatch, or anything that exports Arrow."""
     labels = _labels(frame)
     names = [str(label) for label in labels]
-    roles = find_columns(names, source=_FRAME.name, user=user, item=item, rating=rating, timestamp=timestamp)
+    roles = find_columns(names, source=_FRAME.name, kind=kind, **named)
     columns = [_column_of(frame, place, labels) for place in roles.used]
-    return RatingColumns(columns[0], columns[1], columns[2], (columns[3:] or [None])[0], _FRAME)
+    return RatingColumns.of(columns, roles, _FRAME, unread_rating(names, roles))
 
 
-def columns_of_arrays(users: Any, items: Any, values: Any, timestamps: Any | None) -> RatingColumns:
-    """Lists, numpy arrays, Series or Arrow arrays of equal length."""
-    given = {"users": users, "items": items, "values": values}
-    if timestamps is not None:
-        given["timestamps"] = timestamps
-    columns = {name: _column(array, name, _ARRAYS) for name, array in given.items()}
+def columns_of_arrays(kind: Kind = RATING_ROWS, /, **given: Any | None) -> RatingColumns:
+    """Lists, numpy arrays, Series or Arrow arrays of equal length: users, items, values or weights, timestamps."""
+    columns = {name: _column(array, name, _ARRAYS) for name, array in given.items() if array is not None}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{length:,} {name}" for name, length in lengths.items())
-        raise DataError(f"the arrays have one entry per rating and equal lengths, found {found}. Align them first.")
-    return RatingColumns(columns["users"], columns["items"], columns["values"], columns.get("timestamps"), _ARRAYS)
+        row = "rating" if kind.needed else "interaction"
+        raise DataError(f"the arrays have one entry per {row} and equal lengths, found {found}. Align them first.")
+    there = {name: place for place, name in enumerate(columns)}
+    value, time = there.get("values", there.get("weights")), there.get("timestamps")
+    return RatingColumns.of(list(columns.values()), Roles(there["users"], there["items"], value, time), _ARRAYS)
 
 
 def _labels(frame: Any) -> list[Any]:

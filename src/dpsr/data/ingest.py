@@ -57,14 +57,14 @@ def ingest(
     """
     if duplicates not in DUPLICATES:
         raise ParameterError(f"duplicates is one of {', '.join(DUPLICATES)}, found {quoted(duplicates)}.")
-    duckdb = _duckdb()
+    duckdb = sorting_library()
     clear_store(work)  # a run that was killed may have left one
     try:
-        with private_files(), duckdb.connect(str(work / STORE), config=_limits(work, memory)) as base:
+        with private_files(), duckdb.connect(str(work / STORE), config=store_limits(work, memory)) as base:
             source, timed = _fill(base, chunks_of_file(path, **named), scale)
-            census = _census(base, source, timed=timed, text=recognised(path, **named)[1] is not None)
+            census = census_of(base, source, timed=timed, text=recognised(path, **named)[1] is not None)
             return RawTable(_cut(base, work, census, duplicates, source, block_size(census)), scale)
-    except tuple(getattr(duckdb, name) for name in _NO_ROOM) as error:
+    except no_room(duckdb) as error:
         raise DataError(
             f"the working folder could not hold the sorted ratings ({type(error).__name__}). Nothing was released. "
             "Give a folder with more room (--work FOLDER), or more memory (--memory), and run again."
@@ -73,7 +73,7 @@ def ingest(
         clear_store(work)
 
 
-def _duckdb() -> ModuleType:
+def sorting_library() -> ModuleType:
     """The library that sorts, which those who release from memory or on Spark can do without."""
     try:
         return import_module("duckdb")
@@ -84,7 +84,13 @@ def _duckdb() -> ModuleType:
         ) from error
 
 
-def _limits(work: Path, memory: int) -> dict[str, Any]:
+def no_room(library: ModuleType) -> tuple[type[Exception], ...]:
+    """The errors that say that a disk or the memory is full."""
+    return tuple(getattr(library, name) for name in _NO_ROOM)
+
+
+def store_limits(work: Path, memory: int) -> dict[str, Any]:
+    """How much memory DuckDB may use, and where it puts the rest."""
     return {
         "memory_limit": f"{memory // (1 << 20)}MB",
         "temp_directory": str(work / SPILLED),
@@ -104,8 +110,8 @@ def _fill(base: duckdb.DuckDBPyConnection, chunks: Iterator[RatingColumns], scal
             read_times(columns.timestamps, source) if columns.timestamps is not None else np.zeros(n, dtype=np.int64)
         )
         chunk = pa.table({
-            "user": _plain(columns.users),
-            "item": _plain(columns.items),
+            "user": plain_ids(columns.users),
+            "item": plain_ids(columns.items),
             "level": code_ratings(columns.ratings, scale, source),
             "time": times,
             "row": np.arange(start, start + n),
@@ -118,13 +124,14 @@ def _fill(base: duckdb.DuckDBPyConnection, chunks: Iterator[RatingColumns], scal
     return Source(source.name, lambda row: first(row - start + n)), timed
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def plain_ids(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Ids without dictionaries."""
     kind = column.type
     return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
-def _census(base: duckdb.DuckDBPyConnection, source: Source, *, timed: bool, text: bool) -> Census:
+def census_of(base: duckdb.DuckDBPyConnection, source: Source, *, timed: bool, text: bool) -> Census:
+    """Who and what is in the rows, and how often."""
     users, items = (_vocabulary(base, role, source, text=text) for role in ("user", "item"))
     refuse_trivial(len(users[0]), len(items[0]), source)
     return Census(users[0], items[0], users[1], items[1], timed)
@@ -163,7 +170,7 @@ def _cut(
     if duplicates != "error":
         census = _deduplicate(base, census, keep=duplicates)
     table = DiskTable(work, census, block_ratings=block_ratings)
-    writer = _Writer(table, timed=census.timed)
+    writer = BlockWriter(table, [ITEMS, LEVEL, *([TIMESTAMP] if census.timed else [])])
     last = (-1, -1)
     for batch in base.sql(_SORTED).to_arrow_reader(_BATCH):
         u, j, level, time = (batch.column(place).to_numpy(zero_copy_only=False) for place in range(4))
@@ -203,12 +210,12 @@ def _deduplicate(base: duckdb.DuckDBPyConnection, census: Census, *, keep: str) 
     return Census(census.user_ids, census.item_ids, counts[0], counts[1], census.timed)
 
 
-class _Writer:
-    """Ratings in order become block files."""
+class BlockWriter:
+    """Rows in order become block files, one for each of the columns `names`."""
 
-    def __init__(self, table: DiskTable, *, timed: bool) -> None:
+    def __init__(self, table: DiskTable, names: list[str]) -> None:
         self._table, self._number, self._held = table, 0, 0
-        self._names = [ITEMS, LEVEL, *([TIMESTAMP] if timed else [])]
+        self._names = names
         self._parts: list[list[npt.NDArray[Any]]] = [[] for _ in self._names]
 
     def add(self, *columns: npt.NDArray[Any]) -> None:

@@ -1,10 +1,11 @@
-"""Ratings as levels of the declared scale, timestamps as Unix seconds.
+"""Ratings as levels of the declared scale, weights of interactions as numbers above zero, timestamps as Unix seconds.
 
 A number is written with digits, a decimal point or comma and perhaps an exponent; spaces around it do not count.
 `1,000` is refused: it is one to some and a thousand to others. A rating that is missing, not finite or off the scale is
 an error with its row; the error never quotes it, because errors are pasted into tickets and a rating is what is
-protected. Timestamps are numbers, an Arrow time type, or ISO dates with or without a time of day (in UTC unless they
-say otherwise), rounded down to whole seconds; other dates are refused, because their reading would be a guess.
+protected; the same holds for weights. Timestamps are numbers, an Arrow time type, or ISO dates with or without a time
+of day (in UTC unless they say otherwise), rounded down to whole seconds; other dates are refused, because their reading
+would be a guess.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _LATEST = 2.0**62
 
 _ADVICE = {
     "rating": 'Correct it, or name the column of ratings with rating="..." (or --rating COLUMN).',
+    "weight": 'Correct it or remove the row, name the column of weights with weight="..." (or --weight COLUMN), or let '
+    'every row weigh one with weight="".',
     "timestamp": "Give times as Unix seconds or as ISO dates (2020-01-31 18:00), name another column with "
     'timestamp="..." (or --timestamp COLUMN), or leave times out with timestamp="".',
 }
@@ -49,6 +52,16 @@ def code_ratings(column: pa.ChunkedArray, scale: Scale, source: Source) -> npt.N
             _refuse("a finite number", "rating", row, source)
         raise ScaleError(off_scale(scale, where=source.at(row)))
     return levels[codes]
+
+
+def read_weights(column: pa.ChunkedArray, source: Source) -> npt.NDArray[np.float64]:
+    """The weight of every interaction, above zero and finite."""
+    codes, texts = distinct(column, "weight", source)
+    values = _numbers(codes, texts, "weight", source)
+    bad = ~(np.isfinite(values) & (values > 0))[codes]
+    if bad.any():
+        _refuse("a finite number above zero", "weight", int(np.argmax(bad)), source)
+    return values[codes]
 
 
 def read_times(column: pa.ChunkedArray, source: Source) -> npt.NDArray[np.int64]:
@@ -133,7 +146,7 @@ def _refuse_text(text: str, role: str, row: int, source: Source) -> NoReturn:
 def _refuse(
     needed: str, role: str, row: int, source: Source, *, found: str | None = None, comma: bool = False
 ) -> NoReturn:
-    """Say which row it is. What stands there is quoted if it is a time, which is public, and not if it is a rating."""
+    """Say which row it is. What stands there is quoted if it is a time, and not if it is a rating or a weight."""
     hint = "Write it without a comma: it is one to some and a thousand to others. " if comma else ""
-    what = f"timestamp {quoted(found)}" if role == "timestamp" else "the rating"
+    what = f"timestamp {quoted(found)}" if role == "timestamp" else f"the {role}"
     raise DataError(f"{source.at(row)}: {what} is not {needed}. {hint}{_ADVICE[role]}")

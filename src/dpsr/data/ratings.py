@@ -13,7 +13,9 @@ import pyarrow as pa
 from dpsr.data.assemble import RatingColumns, assemble
 from dpsr.data.files.read import columns_of_file
 from dpsr.data.frames import columns_of_arrays, columns_of_frame
-from dpsr.errors import DataError, ParameterError
+from dpsr.data.interactions import Interactions
+from dpsr.data.rows import RowsInMemory
+from dpsr.errors import ParameterError
 from dpsr.quoting import quoted
 from dpsr.types.raw import RawRatings
 from dpsr.types.scale import Scale, ScaleLike
@@ -22,7 +24,7 @@ Duplicates = Literal["error", "first", "last"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # the inherited repr shows no value, a generated one would
-class Ratings(RawRatings):
+class Ratings(RowsInMemory, RawRatings):
     """Raw ratings on a declared scale, with everything needed to get them in.
 
     Ids may be integers or strings. A pair of user and item has one rating: `duplicates` says what to do about more,
@@ -36,6 +38,8 @@ class Ratings(RawRatings):
     array([5., 1., 3.])
     """
 
+    _noun = "rating"
+
     @classmethod
     def from_arrays(
         cls,
@@ -48,7 +52,8 @@ class Ratings(RawRatings):
         duplicates: Duplicates = "error",
     ) -> Self:
         """Ratings from lists, numpy arrays, Series or Arrow arrays of equal length."""
-        return cls._assembled(columns_of_arrays(users, items, values, timestamps), scale, duplicates)
+        columns = columns_of_arrays(users=users, items=items, values=values, timestamps=timestamps)
+        return cls._assembled(columns, scale, duplicates)
 
     @classmethod
     def from_frame(
@@ -121,72 +126,23 @@ class Ratings(RawRatings):
         mask, levels = assemble(columns, scale=declared, duplicates=duplicates)
         return cls(mask, levels, declared)
 
-    def split(
-        self, test_size: float = 0.2, *, seed: int | None = None, by: Literal["random", "time"] = "random"
-    ) -> tuple[Self, Self]:
-        """Train and test parts with the same users and items, so that codes agree.
+    def liked(self, at_least: float) -> Interactions:
+        """The ratings of `at_least` so much as interactions, each of weight one; who and what has none is left out.
 
-        "random" draws round(test_size * N) ratings from the canonical order: the same seed gives the same parts however
-        the input was ordered. "time" takes as many of the latest ratings, equal times in canonical order.
+        >>> ratings = Ratings.from_arrays(["ann", "ann", "bob", "bob"], [1, 2, 2, 3], [5, 2, 4, 4], scale=(1, 5))
+        >>> ratings.liked(at_least=4)
+        Interactions(3 interactions, 2 users, 3 items)
         """
-        if not 0 < test_size < 1:
-            raise ParameterError(f"test_size is a share between 0 and 1, found {test_size}. A common choice is 0.2.")
-        n_test = round(test_size * len(self))
-        if not 0 < n_test < len(self):
-            raise DataError(
-                f"a split needs a rating on either side, test_size={test_size} of {len(self):,} ratings puts "
-                f"{n_test:,} in the test part. Choose another test_size or give more ratings."
+        if not self.scale.low <= at_least <= self.scale.high:
+            raise ParameterError(
+                f"at_least is a rating from {self.scale.low:g} to {self.scale.high:g}, the ends of the scale, "
+                f"found {quoted(at_least)}. A common choice is 4 of 5."
             )
-        held_out = np.zeros(len(self), dtype=bool)
-        held_out[self._order(by, seed)[len(self) - n_test :]] = True
-        return self._select(~held_out), self._select(held_out)
-
-    def _order(self, by: str, seed: int | None) -> npt.NDArray[np.int64]:
-        """All ratings in the order in which they are dealt, the test part last."""
-        if by == "random":
-            return np.random.default_rng(seed).permutation(len(self))
-        if by != "time":
-            raise ParameterError(f'a split is by "random" or by "time", found {quoted(by)}.')
-        if self.mask.timestamps is None:
-            raise DataError(
-                'a split by time needs timestamps, these ratings have none. Name their column with timestamp="..." '
-                '(or --timestamp COLUMN), or split by="random".'
-            )
-        return np.argsort(self.mask.timestamps, kind="stable")
-
-    @property
-    def shape(self) -> tuple[int]:
-        """How many ratings, as an array would say."""
-        return (len(self),)
-
-    def __getitem__(self, rows: Any) -> Self:
-        """Some of the ratings, by position or truth value; users and items keep their codes.
-
-        With `score` this is what scikit-learn's model selection asks of data: `cross_val_score(DPSR(1.0), ratings)`.
-        """
-        chosen = np.zeros(len(self), dtype=np.bool_)
-        chosen[rows[0] if isinstance(rows, tuple) else rows] = True
-        return self._select(chosen)
+        chosen = self.mask.select(self.values >= at_least)
+        return Interactions.of_mask(chosen, f"ratings of at least {at_least:g}")
 
     def _select(self, rows: npt.NDArray[np.bool_]) -> Self:
         return type(self)(self.mask.select(rows), self.levels[rows], self.scale)
 
-    def to_arrow(self) -> pa.Table:
-        """The raw table, for the curator: user, item, rating and perhaps timestamp, in canonical order."""
-        columns = {
-            "user": self.mask.user_ids.take(pa.array(self.mask.users)),
-            "item": self.mask.item_ids.take(pa.array(self.mask.items)),
-            "rating": pa.array(self.values),
-        }
-        if self.mask.timestamps is not None:
-            columns["timestamp"] = pa.array(self.mask.timestamps)
-        return pa.table(columns)
-
-    def to_frame(self) -> Any:
-        """`to_arrow` as a pandas DataFrame."""
-        try:
-            return self.to_arrow().to_pandas()
-        except ModuleNotFoundError as error:
-            raise DataError(
-                "to_frame makes a pandas DataFrame, and pandas is not installed. Install dpsr[frames], or use to_arrow."
-            ) from error
+    def _value_column(self) -> dict[str, npt.NDArray[np.float64]]:
+        return {"rating": self.values}

@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from dpsr.data.assemble import RatingColumns
 from dpsr.data.codes import ARROW_ERRORS
-from dpsr.data.files.layouts import find_columns
+from dpsr.data.files.layouts import RATING_ROWS, Kind, find_columns, unread_rating
 from dpsr.database import Database
 from dpsr.errors import DataError
 from dpsr.quoting import Source, printable, quoted, without_values
@@ -36,9 +36,7 @@ CHUNK = 1 << 16
 """Rows held as Python objects at a time."""
 
 
-def columns_of_query(
-    url: str, query: str, *, user: str | None, item: str | None, rating: str | None, timestamp: str | None
-) -> RatingColumns:
+def columns_of_query(url: str, query: str, kind: Kind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
     """The columns of a query's answer."""
     database = Database.parse(url)
     source = Source(f"the query on {database}", lambda row: f"row {row + 1}")
@@ -47,7 +45,7 @@ def columns_of_query(
     try:
         with database.engine("ro").connect() as connection, _ask(connection, query, source) as answer:
             names = [str(name) for name in answer.keys()]  # noqa: SIM118 (a result, not a dict)
-            roles = find_columns(names, source=source.name, user=user, item=item, rating=rating, timestamp=timestamp)
+            roles = find_columns(names, source=source.name, kind=kind, **named)
             columns = _columns(answer.partitions(CHUNK), roles.used, [names[place] for place in roles.used], source)
     except SQLAlchemyError as error:
         reason = database.reason(error) if isinstance(error, DBAPIError) else type(error).__name__
@@ -57,7 +55,7 @@ def columns_of_query(
             f"{source.name} failed: {printable(reason, 160)}. Give one SELECT with a user, an item and a rating in "
             "each row, and an address that may read it; nothing else is run."
         ) from None
-    return RatingColumns(columns[0], columns[1], columns[2], (columns[3:] or [None])[0], source)
+    return RatingColumns.of(columns, roles, source, unread_rating(names, roles))
 
 
 def _ask(connection: Connection, query: str, source: Source) -> CursorResult[Any]:

@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Literal, Protocol, Self, runtime_checkable
+from typing import Generic, Literal, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -85,9 +85,12 @@ class Recommender(Predictor, Protocol):
         """Learn from training ratings alone."""
 
 
+R = TypeVar("R")
+
+
 @dataclass(frozen=True)
-class Method:
-    """An entry of the registry.
+class Method(Generic[R]):
+    """An entry of a registry: of recommenders of ratings, or of lists (`evaluate.likes`).
 
     `unit` and `price` are what its protection will say; `budgeted` whether it takes an epsilon, and so is run once per
     epsilon, or once; `joint` whether it gives joint DP; `variant_of` names the method of which it is an ablation.
@@ -95,7 +98,7 @@ class Method:
     """
 
     name: str
-    build: Callable[[float | None, float, int, int], Recommender]
+    build: Callable[[float | None, float, int, int], R]
     unit: Unit = "none"
     price: Price = "none"
     budgeted: bool = True
@@ -140,22 +143,20 @@ class WithoutPrivacy(FittedRecommender):
 
 
 @dataclass
-class PrivateMethod(FittedRecommender):
-    """A method with a budget; its seeds make the experiment repeatable, and so nothing here is for release."""
+class Budgeted:
+    """A budget and two seeds, which make the experiment repeatable, and so nothing here is for release."""
 
     epsilon: float
     delta: float = 1e-5
     noise_seed: int = 0
     learner_seed: int = 0
 
-    def fit(self, ratings: RawRatings) -> Self:
-        """Learn from training ratings alone, within the budget."""
+    def _check_budget(self) -> None:
         if not (isfinite(self.epsilon) and self.epsilon > 0 and 0 < self.delta < 0.1):
             raise PrivacyError(
                 f"a private method needs a finite epsilon above 0 and a delta between 0 and 0.1, found "
                 f"{self.epsilon!r} and {self.delta!r}. A method without noise is another method: `als`, for example."
             )
-        return super().fit(ratings)
 
     def _noise(self) -> np.random.Generator:
         """The stream of the noise."""
@@ -164,3 +165,13 @@ class PrivateMethod(FittedRecommender):
     def _chance(self, step: int = 0) -> np.random.Generator:
         """Streams for starts and samples, one per step: what they draw never moves the noise, nor each other."""
         return np.random.default_rng([self.noise_seed, 1, step])
+
+
+@dataclass
+class PrivateMethod(Budgeted, FittedRecommender):
+    """A method with a budget."""
+
+    def fit(self, ratings: RawRatings) -> Self:
+        """Learn from training ratings alone, within the budget."""
+        self._check_budget()
+        return super().fit(ratings)

@@ -8,7 +8,7 @@ factory(epsilon, delta, seed) and returns something that fits, predicts and rank
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -19,11 +19,12 @@ from dpsr.errors import ParameterError, PrivacyError
 from dpsr.evaluate.baselines import ALS, MF, Bias, Constant, ItemKNN, SVDpp
 from dpsr.evaluate.baselines.bias import MostRatedFirst, OwnMean
 from dpsr.evaluate.baselines.factorisation import LARGE_BATCH
-from dpsr.evaluate.contract import Method, Price, Recommender, Unit, WithoutPrivacy
+from dpsr.evaluate.contract import Method, Price, R, Recommender, Unit, WithoutPrivacy
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.peers.berlioz import Berlioz
 from dpsr.evaluate.peers.dp_als import DPALS
 from dpsr.evaluate.peers.dp_sgd import DPSGD, Denoised
+from dpsr.evaluate.peers.dp_sgd_user import UserDPSGD
 from dpsr.evaluate.peers.mcsherry_mironov import McSherryMironov
 from dpsr.evaluate.peers.noisy_bias import NoisyBias
 from dpsr.evaluate.peers.noisy_ratings import NoisyRatings
@@ -66,7 +67,7 @@ def recipe_name(recipe: str) -> str:
 
 def _private(
     name: str, build: Callable[..., Recommender], unit: Unit = "rating value", price: Price = "pure", **facts: Any
-) -> Method:
+) -> Method[Recommender]:
     return Method(name, build, unit, price, **facts)
 
 
@@ -74,14 +75,14 @@ def _nearly_noiseless(_: float | None, delta: float, noise_seed: int, learner_se
     return DefaultPipeline(NEARLY_NO_NOISE, delta, noise_seed, learner_seed)
 
 
-def _without_privacy(name: str, learn: Callable[[RawRatings, int], Predictor]) -> Method:
+def _without_privacy(name: str, learn: Callable[[RawRatings, int], Predictor]) -> Method[Recommender]:
     def build(_: float | None, __: float, ___: int, learner_seed: int) -> Recommender:
         return WithoutPrivacy(learn, learner_seed)
 
     return Method(name, build, budgeted=False)
 
 
-def _baseline(name: str, model: Callable[[int], Any]) -> Method:
+def _baseline(name: str, model: Callable[[int], Any]) -> Method[Recommender]:
     return _without_privacy(name, lambda r, seed: model(seed).fit(r.mask, r.values, r.scale))
 
 
@@ -89,7 +90,7 @@ def _most_rated(ratings: RawRatings, _: int) -> Predictor:
     return MostRatedFirst(ratings.mask.item_counts.astype(np.float64), float(ratings.values.mean()))
 
 
-METHODS: dict[str, Method] = {
+METHODS: dict[str, Method[Recommender]] = {
     method.name: method
     for method in (
         _private(OURS, DefaultPipeline),
@@ -109,6 +110,7 @@ METHODS: dict[str, Method] = {
         _private("mcsherry-mironov-svd", partial(McSherryMironov, svd=True), price="with delta", joint=True),
         _private("shin-ldp-mf", LocalMF, "user", joint=True),
         _private("dp-als", DPALS, "user", "with delta", joint=True),
+        _private("dp-sgd-user", UserDPSGD, "user", "with delta", joint=True),
         _private("noisy-bias", NoisyBias, "user", "with delta", joint=True),
         _private("noisy-level", partial(NoisyBias, items=False), "user", "with delta", joint=True),
         _baseline(CONSTANT, lambda _: Constant()),
@@ -141,33 +143,49 @@ def compared_methods() -> list[str]:
     return [name for name, method in METHODS.items() if method.variant_of is None]
 
 
-def method(name: str) -> Method:
+def method(name: str) -> Method[Recommender]:
     """The entry of a name, or of `module:factory`; what is not known is an error that says what is."""
-    if ":" in name:
-        return _own_method(name)
-    if name not in METHODS:
-        raise ParameterError(f"methods are {', '.join(METHODS)}, or module:factory for your own; found {name}.")
-    return METHODS[name]
+    return entry_of(METHODS, name)
 
 
-def chosen_methods(names: Sequence[str]) -> list[Method]:
+def chosen_methods(names: Sequence[str]) -> list[Method[Recommender]]:
     """The entries of some names, each once."""
-    if not names:
-        raise ParameterError(f"methods are {', '.join(METHODS)}, or module:factory for your own; found none.")
-    return [method(name) for name in dict.fromkeys(names)]
+    return entries_of(METHODS, names)
 
 
 def build(
     name: str, epsilon: float | None, delta: float, noise_seed: int, learner_seed: int | None = None
 ) -> Recommender:
     """The method with its budget and seeds, not fitted. One without a budget takes no epsilon."""
-    entry = method(name)
+    return built(method(name), epsilon, delta, noise_seed, learner_seed)
+
+
+def entry_of(methods: Mapping[str, Method[R]], name: str) -> Method[R]:
+    """The same in any registry."""
+    if ":" in name:
+        return _own_method(name)
+    if name not in methods:
+        raise ParameterError(f"methods are {', '.join(methods)}, or module:factory for your own; found {name}.")
+    return methods[name]
+
+
+def entries_of(methods: Mapping[str, Method[R]], names: Sequence[str]) -> list[Method[R]]:
+    """The entries of some names in any registry, each once."""
+    if not names:
+        raise ParameterError(f"methods are {', '.join(methods)}, or module:factory for your own; found none.")
+    return [entry_of(methods, name) for name in dict.fromkeys(names)]
+
+
+def built(entry: Method[R], epsilon: float | None, delta: float, noise_seed: int, learner_seed: int | None = None) -> R:
+    """An entry of any registry with its budget and seeds."""
     if entry.budgeted and epsilon is None:
-        raise PrivacyError(f"the method {name} is private and needs an epsilon, found none. Give one, for example 1.")
+        raise PrivacyError(
+            f"the method {entry.name} is private and needs an epsilon, found none. Give one, for example 1."
+        )
     return entry.build(epsilon, delta, noise_seed, noise_seed if learner_seed is None else learner_seed)
 
 
-def _own_method(name: str) -> Method:
+def _own_method(name: str) -> Method[Any]:
     module, _, attribute = name.partition(":")
     try:
         factory = getattr(import_module(module), attribute)
@@ -177,7 +195,7 @@ def _own_method(name: str) -> Method:
             "Run from the folder that holds the module, or install it."
         ) from error
 
-    def build_own(epsilon: float | None, delta: float, noise_seed: int, _: int) -> Recommender:
+    def build_own(epsilon: float | None, delta: float, noise_seed: int, _: int) -> Any:
         return factory(epsilon, delta, noise_seed)
 
     return Method(name, build_own, budgeted=bool(getattr(factory, "private", True)))

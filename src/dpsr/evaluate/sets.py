@@ -7,13 +7,13 @@ file is printed on the rating form of its source and stated here or by the calle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 
-from dpsr.data import Ratings, paper_matrix, realistic
+from dpsr.data import Interactions, Ratings, paper_matrix, realistic
 from dpsr.errors import DataError, ScaleError
 from dpsr.types import Scale
 
@@ -22,6 +22,12 @@ GENERATORS: dict[str, Callable[[int], Ratings]] = {
     "paper-standardised": partial(paper_matrix, normalisation="standardise"),
     "realistic": realistic,
 }
+
+LIKES_GENERATORS: dict[str, Callable[[int], Ratings]] = {
+    "realistic": realistic,
+    "realistic-100k": partial(realistic, n_users=100_000, n_items=20_000, n_ratings=3_000_000),
+}
+"""Generators whose rows are taken as interactions: who meets what depends on taste."""
 
 KNOWN: dict[str, Scale] = {"ml-latest-small": Scale(0.5, 5, 0.5), "movietweetings-100k": Scale(0, 10)}
 """Public sets whose files (NAME.parquet) are not part of the project, with the scales of their rating forms."""
@@ -46,6 +52,12 @@ class RatingSet:
             return GENERATORS[self.name](seed)
         return Ratings.read(self.path, scale=Scale.parse(self.scale))
 
+    def interactions(self, seed: int = 0) -> Interactions:
+        """All rows as interactions: ratings are not looked at, weights and counts are."""
+        if self.made_up:
+            return Interactions.of_mask(LIKES_GENERATORS[self.name](seed).mask, self.name)
+        return Interactions.read(self.path)
+
     @property
     def digest(self) -> str:
         """Changes when the file or the declared scale does; generators are part of the source code."""
@@ -59,7 +71,16 @@ def _file_digest(path: str, scale: str) -> str:
 
 def find_sets(names: Sequence[str], scales: Mapping[str, str]) -> list[RatingSet]:
     """The sets named, in that order; `scales` maps a set's name to LOW:HIGH:STEP, "" stands for all others."""
-    found = [one for name in names for one in _expand(name, scales)]
+    return _distinct(one for name in names for one in _expand(name, GENERATORS, lambda set: _scale_of(set, scales)))
+
+
+def find_likes(names: Sequence[str]) -> list[RatingSet]:
+    """The same where rows are interactions: a file needs no scale."""
+    return _distinct(one for name in names for one in _expand(name, LIKES_GENERATORS, lambda _: ""))
+
+
+def _distinct(sets: Iterable[RatingSet]) -> list[RatingSet]:
+    found = list(sets)
     doubled = {one.name for one in found if sum(other.name == one.name for other in found) > 1}
     if doubled:
         raise DataError(f"every set needs a name of its own, found {', '.join(sorted(doubled))} twice. Rename a file.")
@@ -100,18 +121,18 @@ def parse_scales(texts: Sequence[str]) -> dict[str, str]:
     return {name: scale for name, _, scale in (text.rpartition("=") for text in texts)}
 
 
-def _expand(name: str, scales: Mapping[str, str]) -> list[RatingSet]:
-    if name in GENERATORS:
+def _expand(name: str, generators: Mapping[str, object], scale_of: Callable[[str], str]) -> list[RatingSet]:
+    if name in generators:
         return [RatingSet(name)]
     path = Path(name)
     if path.is_dir():
         return sets_in_folder(path)
     if not path.is_file():
         raise DataError(
-            f"a set is a rating file, a folder of known sets, or one of {', '.join(GENERATORS)}; found {name!r}. "
+            f"a set is a rating file, a folder of known sets, or one of {', '.join(generators)}; found {name!r}. "
             "Check the path."
         )
-    return [RatingSet(path.stem, name, _scale_of(path.stem, scales))]
+    return [RatingSet(path.stem, name, scale_of(path.stem))]
 
 
 def _scale_of(name: str, scales: Mapping[str, str]) -> str:

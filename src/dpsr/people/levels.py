@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Floats
-from dpsr.types.item_side import ACTIVITY_BINS, CENTRE
-from dpsr.types.item_side import SIZES as SIZES
+from dpsr.types.item_side import ACTIVITY_BINS, CENTRE, SIZES
 
 # Beliefs before anything is asked, in half-widths of the scale or as ratios; wide on purpose.
 LEVEL_DEVIATION, LEVEL_STEP = 0.2, 0.06

@@ -10,11 +10,14 @@ from dpsr.certify.check import Check
 from dpsr.errors import ParameterError
 from dpsr.release.folder.budget import read_budget
 from dpsr.release.folder.examination import Examination, examined
+from dpsr.release.folder.files import AnyContents
 from dpsr.release.folder.layout import BUDGET, CARD
+from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.release.release import Contents
 from dpsr.report import Budget, Expectation, card
 from dpsr.report.files import check_files, write_files
+from dpsr.report.likes_card import likes_card
 from dpsr.report.people_card import people_card
 from dpsr.value.allocation import forecast
 
@@ -23,9 +26,7 @@ _APART = 1.15
 """Budgets nearer than this to the one asked for would be drawn on top of it."""
 
 
-def pages_of(
-    contents: Contents | ItemRelease, budget: Budget | None = None, signer: str | None = None
-) -> dict[str, str]:
+def pages_of(contents: AnyContents, budget: Budget | None = None, signer: str | None = None) -> dict[str, str]:
     """The further pages of a release folder: the card, and what the ledger said if one was used.
 
     `signer` is the fingerprint of the key that the folder is to be signed with.
@@ -34,10 +35,12 @@ def pages_of(
     return pages if budget is None else {**pages, BUDGET: budget.to_json()}
 
 
-def card_of(contents: Contents | ItemRelease, *, budget: Budget | None = None, signer: str | None = None) -> str:
+def card_of(contents: AnyContents, *, budget: Budget | None = None, signer: str | None = None) -> str:
     """The page that goes into the folder: reads what the folder holds, public counts and what the ledger said."""
     if isinstance(contents, ItemRelease):
         return people_card(contents, budget=budget, signer=signer)
+    if isinstance(contents, LikesRelease):
+        return likes_card(contents, budget=budget, signer=signer)
     return card(contents, forecasts=expected_accuracy(contents), budget=budget, signer=signer)
 
 
@@ -60,9 +63,9 @@ def redraw(folder: Path, page: Path, plots: Path | None = None, *, overwrite: bo
     found = examined(folder)
     contents = _contents(found)
     files = {page: drawn_again(found)}
-    if plots is not None and isinstance(contents, ItemRelease):
+    if plots is not None and isinstance(contents, ItemRelease | LikesRelease):
         raise ParameterError("plots are drawn of released ratings, and a release that protects people has none.")
-    if plots is not None and not isinstance(contents, ItemRelease):
+    if plots is not None and not isinstance(contents, ItemRelease | LikesRelease):
         from dpsr.report.figures import figures  # matplotlib, for those who want pictures
 
         files |= {plots / name: data for name, data in figures(contents, expected_accuracy(contents)).items()}
@@ -96,6 +99,6 @@ def check_card(found: Examination) -> Check | str:
     return Check(False, f"{CARD} is not the page that the tables give: believe the certificate, not the page")
 
 
-def _contents(found: Examination) -> Contents | ItemRelease:
+def _contents(found: Examination) -> AnyContents:
     assert found.release is not None
     return found.release.contents

@@ -32,12 +32,13 @@ from dpsr.privacy.ledger.ledger import Charge
 from dpsr.privacy.noise import NoiseSource
 from dpsr.release import Personalised, Recommendations, atomic_folder
 from dpsr.release.folder.files import write_release
+from dpsr.release.likes import LikesRelease, PersonalisedLikes
 from dpsr.release.lists.tables import RecommendationLists
 from dpsr.release.people import PersonalisedPeople
 from dpsr.release.release import ManyIds, Unknown
 from dpsr.types import Catalogue, Model
 from dpsr.types.mask import Ids
-from dpsr.types.raw import RawRatings
+from dpsr.types.raw import RawInteractions, RawRatings
 
 
 class Parameters:
@@ -80,6 +81,8 @@ def checked_ratings(ratings: object) -> RawRatings:
     """Ratings on a declared scale; for anything else, what to write instead."""
     if isinstance(ratings, RawRatings):
         return ratings
+    if isinstance(ratings, RawInteractions):
+        raise DataError("ratings are needed here, and these are interactions. Use DPSR(..., unit='user').")
     kind = type(ratings).__name__
     if hasattr(ratings, "columns") or hasattr(ratings, "__arrow_c_stream__"):
         write = 'Ratings.from_frame(df, scale="1:5:1")'
@@ -137,7 +140,7 @@ class PrivateRecommender(Parameters, ABC):
 
     def fit(
         self,
-        ratings: RawRatings,
+        ratings: RawRatings | RawInteractions,
         *,
         ledger: str | Path | None = None,
         dataset: str | None = None,
@@ -152,7 +155,7 @@ class PrivateRecommender(Parameters, ABC):
         `save` then records the folder. `same_data` and `another_file` answer for ratings that do not fit that name.
         When ratings were given is left out of the release unless `timestamps` are to be kept.
         """
-        raw = checked_ratings(ratings)
+        raw = self.checked(ratings)
         raw = raw if timestamps else raw.without_timestamps()
         with shown_in_notebook(listening):
             if ledger is None:
@@ -170,11 +173,15 @@ class PrivateRecommender(Parameters, ABC):
     def check(self) -> None:
         """Refuse settings that do not go together, before anything is spent."""
 
+    def checked(self, ratings: object) -> RawRatings | RawInteractions:
+        """What this pipeline can be fitted to; for anything else, what to write instead."""
+        return checked_ratings(ratings)
+
     @abstractmethod
-    def fit_ratings(self, ratings: RawRatings, *, charge: ChargeReference | None = None) -> Self:
+    def fit_ratings(self, ratings: Any, *, charge: ChargeReference | None = None) -> Self:
         """Spend the budget on ratings in memory; `charge` is the entry of a ledger that paid."""
 
-    def _fit_charged(self, ratings: RawRatings, account: Account) -> Self:
+    def _fit_charged(self, ratings: RawRatings | RawInteractions, account: Account) -> Self:
         fingerprint = fingerprint_of(ratings.mask.census, self.unit)
         account.check(fingerprint)
         announce("Charging the ledger")
@@ -227,12 +234,19 @@ class PrivateRecommender(Parameters, ABC):
         """Write every user's list to one file (`.parquet` or `.csv`), whole or not at all."""
         return self.release.recommend_all(path, n, overwrite=overwrite)
 
-    def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
-        """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored."""
+    def fold_in(self, items: Ids, values: npt.ArrayLike | None = None, n: int = 10) -> Recommendations:
+        """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored.
+
+        Where interactions were fitted, items are enough, and `values` are weights.
+        """
+        if values is None and not isinstance(self.release, LikesRelease):
+            raise ParameterError("somebody new is known by their own ratings: fold_in(items, values).")
         return self.release.fold_in(items, values, n)
 
-    def personalise(self, ratings: RawRatings) -> Personalised | PersonalisedPeople:
-        """Predictions and lists for each person from their own raw ratings and the release: for that person alone."""
+    def personalise(
+        self, ratings: RawRatings | RawInteractions
+    ) -> Personalised | PersonalisedPeople | PersonalisedLikes:
+        """Predictions and lists for each person from their own raw rows and the release: for that person alone."""
         return self.release.personalise(ratings)
 
     def with_titles(self, items: str | Path | Catalogue) -> Self:

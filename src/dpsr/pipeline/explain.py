@@ -23,6 +23,7 @@ from dpsr.certify.people import NormalPart
 from dpsr.pipeline.people import check_unit
 from dpsr.privacy.channels import optimal_channel
 from dpsr.release import Release
+from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.types import Scale
 
@@ -107,10 +108,10 @@ def explain(scale: Scale | None, epsilon: float, *, unit: str = "value", delta: 
     return _explanation(scale, asked, 0.0, guess, COUNTS)
 
 
-def explain_release(release: Release | ItemRelease) -> Explanation:
+def explain_release(release: Release | ItemRelease | LikesRelease) -> Explanation:
     """What a release's own epsilon means, with its own tables and its own heaviest user."""
-    certificate, scale = release.certificate, release.scale
-    if isinstance(release, ItemRelease):
+    certificate = release.certificate
+    if isinstance(release, ItemRelease | LikesRelease):
         unit, parts = certificate.unit, [part for part in certificate.parts if isinstance(part, NormalPart)]
         squared_mu = sum((part.squared_mu(unit) or Fraction(0) for part in parts), Fraction(0))
         prices = {
@@ -122,7 +123,7 @@ def explain_release(release: Release | ItemRelease) -> Explanation:
     guess = max(map(guess_right, tables), default=None)
     heaviest = int(release.mask.user_counts.max())
     counts = sorted({*(k for k in COUNTS if k < heaviest), heaviest})
-    return _explanation(scale, certificate.epsilon, certificate.delta, guess, counts)
+    return _explanation(release.scale, certificate.epsilon, certificate.delta, guess, counts)
 
 
 def _of_people(

@@ -7,8 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from dpsr.errors import ParameterError
-from dpsr.release import Contents, Release
+from dpsr.release import Release
 from dpsr.release.folder.atomic import atomic_table
+from dpsr.release.folder.files import AnyContents
+from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.synthesis.people import Synthesis
 
@@ -29,7 +31,7 @@ def check_made_up(unit: str, people: int | None) -> None:
     Synthesis(people)
 
 
-def with_made_up(contents: Contents | ItemRelease, people: int | None) -> Contents | ItemRelease:
+def with_made_up(contents: AnyContents, people: int | None) -> AnyContents:
     """The same contents with so many made-up people, 0 for none; None leaves them as they are."""
     check_made_up(contents.certificate.unit, people)
     if people is None or not isinstance(contents, ItemRelease):
@@ -38,9 +40,16 @@ def with_made_up(contents: Contents | ItemRelease, people: int | None) -> Conten
 
 
 def more_made_up(
-    release: Release | ItemRelease, people: int | None, path: Path, *, seed: int = 0, overwrite: bool = False
+    release: Release | ItemRelease | LikesRelease,
+    people: int | None,
+    path: Path,
+    *,
+    seed: int = 0,
+    overwrite: bool = False,
 ) -> pa.Table:
     """Write made-up people (.parquet or .csv), whole or not at all; the table that was written."""
+    if isinstance(release, LikesRelease):
+        raise ParameterError("people are made up from releases of ratings; this one was learned from interactions.")
     if not isinstance(release, ItemRelease):
         raise ParameterError(NOBODY)
     table = release.synthesise(people, seed=seed).replace_schema_metadata(METADATA)

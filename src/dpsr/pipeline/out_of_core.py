@@ -24,9 +24,10 @@ import pyarrow as pa
 
 from dpsr.data.fingerprint import fingerprint, fingerprint_key
 from dpsr.data.ingest import ingest
+from dpsr.data.ingest_interactions import ingest_interactions
 from dpsr.data.spark.files import spark_table_of_file
 from dpsr.data.spark.session import spark_session
-from dpsr.engine.raw import RawTable
+from dpsr.engine.raw import InteractionTable, RawTable
 from dpsr.engine.spark.secrecy import check_encrypts
 from dpsr.engine.spark.table import SparkTable
 from dpsr.engine.table import BLOCK_RATINGS
@@ -46,6 +47,9 @@ _PAPER_RATING = 200
 
 _MMAP_THRESHOLD = -3
 """glibc's name for the size from which an array gets pages of its own."""
+
+SECOND_MOMENTS_BYTES = 400 << 20
+"""Second moments of 2,000 cells: sums, products of a block, noise, and what reads them."""
 
 _SMALLEST = 1 << 14
 _LEAST_SORT = 100 << 20
@@ -136,12 +140,19 @@ def large_table(
     beside: Path,
     estimator: DPSR | PaperDPSR,
     *,
-    scale: Scale,
+    scale: Scale | None,
     memory: int,
     work: Path | None,
     **named: Any,
-) -> Iterator[tuple[RawTable, Journal | None]]:
-    """The ratings of a file on disk or on Spark, as long as they are needed, and the answers given before."""
+) -> Iterator[tuple[RawTable | InteractionTable, Journal | None]]:
+    """The rows of a file on disk or on Spark, as long as they are needed, and the answers given before.
+
+    Ratings have a scale; without one the rows are interactions.
+    """
+    if scale is None:
+        with _interactions(engine, path, beside, estimator, memory, work, **named) as found:
+            yield found
+        return
     if isinstance(estimator, PaperDPSR):
         estimator.check_fits_a_table()
     if engine == "spark":
@@ -153,12 +164,35 @@ def large_table(
         yield raw, None if work is None else journal_for(estimator, folder, raw, named)
 
 
-def journal_for(estimator: DPSR | PaperDPSR, work: Path, raw: RawTable, reading: dict[str, Any]) -> Journal:
+@contextmanager
+def _interactions(
+    engine: str, path: Path, beside: Path, estimator: DPSR | PaperDPSR, memory: int, work: Path | None, **named: Any
+) -> Iterator[tuple[InteractionTable, Journal | None]]:
+    """The same for interactions, on disk."""
+    if engine == "spark":
+        raise ParameterError("interactions are kept in memory or on disk. Use --engine memory or --engine disk.")
+    with working_folder(work, beside) as folder:
+        announce("Sorting the interactions on disk")
+        give_back_freed_memory()
+        sort, sizes = max(memory // 3, _LEAST_SORT), partial(likes_block_size, memory=memory)
+        raw = ingest_interactions(path, folder, memory=sort, block_size=sizes, **named)
+        yield raw, None if work is None else journal_for(estimator, folder, raw, named)
+
+
+def likes_block_size(census: Census, memory: int) -> int:
+    """Interactions in a block, beside the products of the frequent cells."""
+    return block_size(census, memory - SECOND_MOMENTS_BYTES)
+
+
+def journal_for(
+    estimator: DPSR | PaperDPSR, work: Path, raw: RawTable | InteractionTable, reading: dict[str, Any]
+) -> Journal:
     """The answers already given in a working folder, if it belongs to this run: same ratings, blocks, settings."""
     blocks = [[block.first, block.start] for block in raw.table.scan()]
     settings = estimator.get_params()
     declared = declared_items(settings.get("items"))
     if declared is not None:  # by its digest
         settings["items"] = hashlib.sha256(repr(declared.to_pylist()).encode()).hexdigest()
-    facts = {"settings": settings, "scale": str(raw.scale), "reading": reading, "blocks": blocks}
+    scale = str(raw.scale) if isinstance(raw, RawTable) else None
+    facts = {"settings": settings, "scale": scale, "reading": reading, "blocks": blocks}
     return Journal(work, {"ratings": fingerprint(raw, fingerprint_key(work)), **facts})

@@ -25,14 +25,14 @@ from dpsr.people import budget
 from dpsr.people.budget import best_round, best_shrink, cells_to_name, expected_taste, factors_pay, rating_weights
 from dpsr.people.factors import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
 from dpsr.people.learning import Learning
-from dpsr.people.levels import SIZES, PeopleLevels, Totals, Weights, read_levels
+from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
 from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.contributions import coefficients_reach
 from dpsr.privacy.vault.people.rating_vault import CLIP, RAMP, SHRINK, WIDTH
 from dpsr.privacy.vault.people.vault import DELTA_FOR_NAMES
 from dpsr.types.catalogue import Catalogue
-from dpsr.types.item_side import ItemIndex, ItemSide
+from dpsr.types.item_side import SIZES, ItemIndex, ItemSide
 from dpsr.types.mask import Census, Ids, codes_of
 
 _TOO_FEW = 60.0

@@ -23,23 +23,28 @@ from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.manifest import MANIFEST, sha256_of
-from dpsr.engine.raw import RawTable
+from dpsr.engine.raw import InteractionTable, RawTable, raw_table
 from dpsr.engine.work_folder import clear_dead_runs
-from dpsr.errors import DpsrError, LedgerError, ReleaseError
+from dpsr.errors import DpsrError, LedgerError, ParameterError, ReleaseError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.estimator import announce
+from dpsr.pipeline.likes import check_likes
 from dpsr.pipeline.made_up import check_made_up, with_made_up
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.value import DPSR
 from dpsr.privacy.ledger.ledger import Budget
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, atomic_folder, check_disk_space, check_target, expected_bytes, write_release
+from dpsr.release.folder.files import AnyContents
 from dpsr.release.keys import SigningKey
+from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.report import Budget as CardBudget
 from dpsr.types import Catalogue, Census
-from dpsr.types.raw import RawRatings
+from dpsr.types.raw import RawInteractions, RawRatings
+
+RawRows = RawRatings | RawInteractions | RawTable | InteractionTable
 
 
 @dataclass(frozen=True)
@@ -70,20 +75,20 @@ def check_order(
     check_payable(seeded=estimator.random_state is not None, as_published=estimator.as_published, nobody=nobody)
 
 
-def check_space(ratings: RawRatings | RawTable, target: Path) -> None:
+def check_space(ratings: RawRows, target: Path) -> None:
     """Refuse a disk that is too small, and an engine that would not keep a key to itself; reads the public mask."""
-    if isinstance(ratings, RawTable):
+    if isinstance(ratings, RawTable | InteractionTable):
         ratings.table.check_keeps_secrets()
     check_disk_space(target, expected_bytes(census_of(ratings)))
 
 
-def census_of(ratings: RawRatings | RawTable) -> Census:
+def census_of(ratings: RawRows) -> Census:
     """Who is in the ratings, wherever they are kept."""
-    return ratings.table.census if isinstance(ratings, RawTable) else ratings.mask.census
+    return ratings.table.census if isinstance(ratings, RawTable | InteractionTable) else ratings.mask.census
 
 
 def publish(
-    ratings: RawRatings | RawTable,
+    ratings: RawRows,
     estimator: DPSR | PaperDPSR,
     target: Path,
     *,
@@ -102,6 +107,8 @@ def publish(
     """
     check_made_up(estimator.unit, people)
     check_order(estimator, target, account=account, overwrite=overwrite, signer=signer)
+    if isinstance(ratings, RawInteractions | InteractionTable):
+        check_likes(estimator.unit, estimator.epsilon, estimator.delta)
     check_space(ratings, target)
     if account is not None:
         account.check(fingerprint_of(census_of(ratings), estimator.unit))
@@ -123,7 +130,7 @@ def publish(
 
 
 def _charged(
-    ratings: RawRatings | RawTable,
+    ratings: RawRows,
     estimator: DPSR | PaperDPSR,
     draft: Path,
     account: Account,
@@ -145,30 +152,34 @@ def _charged(
 
 def _made(
     estimator: DPSR | PaperDPSR,
-    ratings: RawRatings | RawTable,
+    ratings: RawRows,
     journal: Journal | None,
     charge: ChargeReference | None,
-) -> Contents | ItemRelease:
+) -> AnyContents:
     """Noise and all that follows. What only ratings in memory can have (tuning, Stage 1 as published) is `fit`."""
     if isinstance(ratings, RawRatings) and isinstance(estimator, PaperDPSR) and estimator.fits_no_table:
         found: Contents = estimator.fit_ratings(ratings, charge=charge).release.contents
         return found
-    table = RawTable.of(ratings) if isinstance(ratings, RawRatings) else ratings
+    table = raw_table(ratings) if isinstance(ratings, RawRatings | RawInteractions) else ratings
+    if isinstance(estimator, PaperDPSR):
+        if isinstance(table, InteractionTable):
+            raise ParameterError(
+                "the paper's pipelines need ratings, and these are interactions. Use --method default."
+            )
+        return estimator.fit_table(table, journal, charge=charge)
     return estimator.fit_table(table, journal, charge=charge)
 
 
-def _finished(
-    contents: Contents | ItemRelease, catalogue: Catalogue | None, people: int | None
-) -> Contents | ItemRelease:
+def _finished(contents: AnyContents, catalogue: Catalogue | None, people: int | None) -> AnyContents:
     """With titles, and with made-up people."""
     return with_made_up(_titled(contents, catalogue), people)
 
 
-def _titled(contents: Contents | ItemRelease, catalogue: Catalogue | None) -> Contents | ItemRelease:
+def _titled(contents: AnyContents, catalogue: Catalogue | None) -> AnyContents:
     """The same contents with what items are called, as far as the catalogue says."""
     if catalogue is None or not catalogue.titled:
         return contents
-    if isinstance(contents, ItemRelease):
+    if isinstance(contents, ItemRelease | LikesRelease):
         return contents.with_titles(catalogue)
     return replace(contents, titles=catalogue.titles_of(contents.table.census.item_ids))
 
@@ -180,7 +191,7 @@ def _for_the_card(budget: Budget | None) -> CardBudget | None:
     return CardBudget(budget.dataset, total, total - left, left)
 
 
-def _write(contents: Contents | ItemRelease, budget: Budget | None, draft: Path, signer: SigningKey | None) -> str:
+def _write(contents: AnyContents, budget: Budget | None, draft: Path, signer: SigningKey | None) -> str:
     """The folder, forced to disk; the SHA-256 of its manifest."""
     announce("Writing the folder")
     pages = pages_of(contents, _for_the_card(budget), None if signer is None else signer.public.fingerprint)

@@ -22,23 +22,26 @@ from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.engine import Block, BlockResult, MemoryTable, Table
 from dpsr.engine.incidence import at_ratings
-from dpsr.engine.raw import RawTable
+from dpsr.engine.raw import InteractionTable, RawTable, raw_table
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.people import cells
 from dpsr.pipeline.compiling import compile_once
-from dpsr.pipeline.estimator import PrivateRecommender, announce
+from dpsr.pipeline.estimator import PrivateRecommender, announce, checked_ratings
+from dpsr.pipeline.likes import check_likes, learn_likes
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.people import check_unit, declared_items, learn_people, learn_ratings
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
+from dpsr.privacy.vault.people.likes_vault import PeopleLikesVault, SingleLikesVault
 from dpsr.release import Contents, Release
+from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.types import Mask, Model, NoisyRatings, Scale
 from dpsr.types.catalogue import Catalogue
 from dpsr.types.mask import Ids
-from dpsr.types.raw import RawRatings
+from dpsr.types.raw import RawInteractions, RawRatings
 from dpsr.value import sweep
 from dpsr.value.allocation import Allocation, Components, Forecast, allocate, forecast
 from dpsr.value.assembly import assemble
@@ -118,10 +121,17 @@ class DPSR(PrivateRecommender):
 
     charged_as = "default"
 
-    def fit_ratings(self, ratings: RawRatings, *, charge: ChargeReference | None = None) -> Self:
-        """Spend the budget on ratings in memory; `charge` is the entry of a ledger that paid."""
-        contents = self.fit_table(RawTable.of(ratings), charge=charge)
-        if isinstance(contents, ItemRelease):
+    def checked(self, ratings: object) -> RawRatings | RawInteractions:
+        """Ratings, or interactions at a unit that can protect them."""
+        if not isinstance(ratings, RawInteractions):
+            return checked_ratings(ratings)
+        check_likes(self.unit, self.epsilon, self.delta)
+        return ratings
+
+    def fit_ratings(self, ratings: RawRatings | RawInteractions, *, charge: ChargeReference | None = None) -> Self:
+        """Spend the budget on rows in memory; `charge` is the entry of a ledger that paid."""
+        contents = self.fit_table(raw_table(ratings), charge=charge)
+        if isinstance(contents, ItemRelease | LikesRelease):
             self.release_ = contents
             return self
         table = cast(MemoryTable, contents.table)
@@ -133,18 +143,21 @@ class DPSR(PrivateRecommender):
 
     def fit_table(
         self,
-        ratings: RawTable,
+        ratings: RawTable | InteractionTable,
         journal: Journal | None = None,
         *,
         charge: ChargeReference | None = None,
         recipe: Recipe | None = None,
-    ) -> Contents | ItemRelease:
+    ) -> Contents | ItemRelease | LikesRelease:
         """Spend the budget on a table, wherever it is kept; the private ratings become a column of it.
 
         With a `journal`, answers that were given before are taken from it and not asked again. `charge` is the entry of
         a ledger that paid. A `recipe` other than the default one is for ablations.
         """
         self.check()
+        if isinstance(ratings, InteractionTable):
+            check_likes(self.unit, self.epsilon, self.delta)
+            return self._fit_likes(ratings, journal, charge)
         if self.unit != "value":
             return self._fit_people(ratings, journal, charge)
         compile_once(DPSR(10.0, random_state=0).fit_table, sweep)
@@ -175,6 +188,18 @@ class DPSR(PrivateRecommender):
                 side, index = learn_ratings(vault)
         settings = {"epsilon": self.epsilon, "unit": self.unit, "delta": self.delta}
         return ItemRelease(side, index, vault.certificate(), "people", settings).with_people()
+
+    def _fit_likes(
+        self, likes: InteractionTable, journal: Journal | None, charge: ChargeReference | None
+    ) -> LikesRelease:
+        assert self.delta is not None
+        kind = PeopleLikesVault if self.unit == "user" else SingleLikesVault
+        asked: dict[str, Any] = {"noise": self._noise(), "declared": declared_items(self.items)}
+        with one_blas_thread():
+            vault = kind(likes.table, self.epsilon, self.delta, **asked, journal=journal, charge=charge)
+            side, index = learn_likes(vault)
+        settings = {"epsilon": self.epsilon, "unit": self.unit, "delta": self.delta}
+        return LikesRelease(side, index, vault.certificate(), "likes", settings)
 
     def _learn(self, vault: Vault, recipe: Recipe) -> Model:
         announce("Reading the public mask")

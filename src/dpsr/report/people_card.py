@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, isinf
+from typing import Any
 
 from markupsafe import Markup
 
 from dpsr.certify import Certificate, odds
 from dpsr.certify.people import NormalPart
 from dpsr.release.folder.budget import Budget
+from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.report.card import Limit, budget_facts, environment, page_policy, source
 from dpsr.report.facts import Name, display_name
@@ -22,6 +24,9 @@ _ASKED = {
     "scores of people": "the same person by person, with products of residuals and tastes",
     "coefficients": "how differently people use effects, popularity and factors",
     "second moments": "which of the most popular cells are rated alike: directions of taste",
+    "numbers of interactions": "how many people did how much",
+    "weighted counts": "how popular cells are, everybody's interactions together weighing one",
+    "second moments of presence": "which of the most popular cells go together: taste",
     "names": "which items may be named: those whose noisy weight passes a threshold",
 }
 
@@ -105,13 +110,39 @@ class KnownItem:
 
 def people_card(release: ItemRelease, *, budget: Budget | None = None, signer: str | None = None) -> str:
     """The page. `budget` is what a ledger said, if one was used; `signer` the fingerprint of the key that signs."""
+    return page(
+        "people.html.jinja",
+        release,
+        _PROTECTED[release.certificate.unit],
+        _UNIT_NAMES,
+        budget,
+        signer,
+        row="rating",
+        rows="ratings",
+        factors=release.side.n_factors,
+        popular=_popular(release),
+        made_up=made_up_facts(release),
+        limits=LIMITS,
+    )
+
+
+def page(
+    template: str,
+    release: ItemRelease | LikesRelease,
+    protected: tuple[str, str, str],
+    unit_names: dict[str, str],
+    budget: Budget | None,
+    signer: str | None,
+    **own: Any,
+) -> str:
+    """What the pages of all releases without people share; `own` is what one of them shows besides."""
     certificate, style, script = release.certificate, source("card.css"), source("card.js")
     epsilon = certificate.epsilon
     bounds = {p: (odds.belief_at_least(p, epsilon), odds.belief_at_most(p, epsilon)) for p in odds.PRIORS}
-    headline, thing, scope = _PROTECTED[certificate.unit]
+    headline, thing, scope = protected
     return (
         environment()
-        .get_template("people.html.jinja")
+        .get_template(template)
         .render(
             style=Markup(style),
             script=Markup(script),
@@ -131,27 +162,24 @@ def people_card(release: ItemRelease, *, budget: Budget | None = None, signer: s
             half_bounds=bounds[0.5],
             right=ceil(100 * bounds[0.5][1]),
             guesses=[(f"{100 * p:.0f} %", odds.percent_down(a), odds.percent_up(b)) for p, (a, b) in bounds.items()],
-            units=_units(certificate),
+            units=_units(certificate, unit_names),
             questions=questions(certificate),
             release=release,
             named=f"{len(release.index.named):,}",
             cells=f"{release.side.n_cells:,}",
-            factors=release.side.n_factors,
-            popular=_popular(release),
-            made_up=made_up_facts(release),
             budget=budget and budget_facts(budget),
             signer=signer,
-            limits=LIMITS,
+            **own,
         )
     )
 
 
-def _units(certificate: Certificate) -> list[tuple[str, str, bool]]:
+def _units(certificate: Certificate, names: dict[str, str]) -> list[tuple[str, str, bool]]:
     """The price for each unit, in words; whether it is the release's own."""
     rows = []
     for unit, price in certificate.protection.items():
         cost = "not protected" if price is None else f"ε = {odds.epsilon_text(price.epsilon)}, δ = {price.delta:.2g}"
-        rows.append((_UNIT_NAMES[unit], cost, unit == certificate.unit))
+        rows.append((names[unit], cost, unit == certificate.unit))
     return rows
 
 

@@ -12,10 +12,11 @@ from typing import Any
 
 from dpsr.certify.manifest import MANIFEST, sha256_of
 from dpsr.certify.plain_files import UnreadableError, read_plain
-from dpsr.errors import DpsrError, PrivacyError
+from dpsr.errors import DpsrError, ParameterError, PrivacyError
 from dpsr.quoting import file_name
 from dpsr.release.folder.examination import examined
 from dpsr.release.folder.layout import MOST_BYTES
+from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.release.release import Release
 
@@ -68,6 +69,11 @@ def _loaded(folder: Path) -> tuple[Release | ItemRelease, str]:
     found = examined(folder)
     assert found.release is not None
     assert found.manifest_sha256 is not None
+    if isinstance(found.release, LikesRelease):
+        raise ParameterError(
+            f"releases of ratings are served, and {file_name(folder)} was learned from interactions. Make lists with "
+            "dpsr personalise, or dpsr recommend --liked ITEM for one person."
+        )
     if not found.release.certificate.private:
         reasons = "; ".join(found.release.certificate.reasons)
         raise PrivacyError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dpsr.database import is_address
 from dpsr.studio.choices import Choices
@@ -31,6 +31,13 @@ def describe(chosen: Choices) -> Arguments:
 def plan(chosen: Choices) -> Arguments:
     """What every epsilon of the grid would buy."""
     return ["plan", *_ratings(chosen), *_duplicates(chosen), "--scale", chosen.scale, "--epsilon", ",".join(GRID)]
+
+
+def plan_people(chosen: Choices, shape: Mapping[str, int]) -> Arguments:
+    """The same where people are protected, from totals alone."""
+    totals = ["--users", shape["n_users"], "--items", shape["n_items"], "--ratings", shape["n_ratings"]]
+    promise = ["--unit", "user", *_option("delta", chosen.delta)]
+    return ["plan", *map(str, totals), "--scale", chosen.scale, *promise, "--epsilon", ",".join(GRID)]
 
 
 def show_ledger(ledger: str) -> Arguments:

@@ -17,10 +17,9 @@ from dpsr.studio.choices import Choices
 WIDTH, HEIGHT, EDGE = 640, 220, 12
 """Of the plot, in its own units."""
 
-NO_FORECAST = (
-    "This version has no forecast for this unit. On two public sets at ε = 1 the error was 0.88 stars of five for 610 "
-    "people at the unit rating and 0.93 at the unit user (which unit do I need?). Try it on a budget you can spare."
-)
+CONSTANT, OWN_MEANS = "of what one number for everything would make", "of what people's own means would make"
+NOBODY_MORE = "Nobody more: at this unit every rating is protected by itself, however few people there are."
+A_BOUND = "This is the forecast for whole people; at the same epsilon this unit reaches more."
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,8 @@ class Step:
     y: float
     factor: str
     guess: str
+    people: str = ""
+    """How many people it takes for directions of taste to show, where that depends on epsilon."""
 
     @property
     def error_text(self) -> str:
@@ -46,13 +47,20 @@ class Step:
 
 @dataclass(frozen=True)
 class Frontier:
-    """All stops, or why there are none; `needs` says how many people the unit would need, where that is known."""
+    """All stops, or in `words` why there are none; `needs` and the steps say how many people the unit would need."""
 
     steps: tuple[Step, ...]
     words: str = ""
     needs: str = ""
+    beside: str = CONSTANT
+    note: str = ""
+    people: str = ""
     spread_assumed: bool = True
-    refused: bool = False
+    command: str = ""
+
+    @property
+    def refused(self) -> bool:
+        return not self.steps
 
     @property
     def line(self) -> str:
@@ -61,37 +69,58 @@ class Frontier:
 
 
 def forecast(chosen: Choices, answers: Answers) -> Frontier:
-    """The frontier of the chosen unit. At the unit `value` it is `dpsr plan`, which reads no rating."""
+    """The frontier of the chosen unit: `dpsr plan`, which reads no rating for it.
+
+    At the unit `value` from who rated what. Where people are protected, from how many people, items and ratings there
+    are; the unit `rating` has no forecast of its own and is shown what the stronger promise would reach.
+    """
+    arguments, shape = commands.plan(chosen), None
     if chosen.unit != "value":
-        return Frontier(tuple(_steps([])), words=NO_FORECAST)
-    found = answers.of(commands.plan(chosen), chosen.source)
+        shape = answers.of(commands.describe(chosen), chosen.source)
+        if shape.refused:
+            return Frontier((), words=shape.words)
+        arguments = commands.plan_people(chosen, shape.record)
+    found = answers.of(arguments, chosen.source)
     if found.refused:
-        return Frontier((), words=found.words, refused=True)
+        return Frontier((), words=found.words)
+    record, command = found.record, commands.shown(arguments)
+    if shape is None:
+        shares = [row["share"] for row in record["forecasts"]]
+        steps = _steps(record["forecasts"], shares)
+        return Frontier(steps, needs=NOBODY_MORE, spread_assumed=record["spread_assumed"], command=command)
+    shares = [row["rmse"] / record["own_means"] for row in record["forecasts"]]
     return Frontier(
-        tuple(_steps(found.record["forecasts"])),
-        needs="Nobody more: at this unit every rating is protected by itself, however few people there are.",
-        spread_assumed=bool(found.record["spread_assumed"]),
+        _steps(record["forecasts"], shares),
+        beside=OWN_MEANS,
+        note=A_BOUND if chosen.unit == "rating" else "",
+        people=f"{shape.record['n_users']:,}",
+        spread_assumed=record["spread_assumed"],
+        command=command,
     )
 
 
-def _steps(rows: list[dict[str, Any]]) -> list[Step]:
-    if not rows:
-        return [_step(float(epsilon), 0.0, 0.0, 0.0, 0.0) for epsilon in commands.GRID]
-    shares = [row["share"] for row in rows]
-    low, high = min(shares), max(shares)
+def _steps(rows: list[dict[str, Any]], shares: list[float]) -> tuple[Step, ...]:
+    errors = [row["rmse"] for row in rows]
+    low, high = min(errors), max(errors)
     left, right = log(rows[0]["epsilon"]), log(rows[-1]["epsilon"])
-    return [
-        _step(
-            row["epsilon"],
+    return tuple(
+        Step(
+            f"{row['epsilon']:g}",
             row["rmse"],
-            row["share"],
+            share,
             EDGE + (WIDTH - 2 * EDGE) * (log(row["epsilon"]) - left) / (right - left),
-            EDGE + (HEIGHT - 2 * EDGE) * (high - row["share"]) / max(high - low, 1e-9),
+            EDGE + (HEIGHT - 2 * EDGE) * (high - row["rmse"]) / max(high - low, 1e-9),
+            factor_text(row["epsilon"]),
+            percent_up(belief_at_most(0.5, row["epsilon"])),
+            _people(row),
         )
-        for row in rows
-    ]
+        for row, share in zip(rows, shares, strict=True)
+    )
 
 
-def _step(epsilon: float, error: float, share: float, x: float, y: float) -> Step:
-    most = percent_up(belief_at_most(0.5, epsilon))
-    return Step(f"{epsilon:g}", error, share, x, y, factor_text(epsilon), most)
+def _people(row: dict[str, Any]) -> str:
+    """Two digits of a number of people; nothing where the unit does not need any."""
+    if "people_for_factors" not in row:
+        return ""
+    needed = row["people_for_factors"]
+    return "more than there are on earth" if needed is None else f"{float(f'{needed:.2g}'):,.0f}"

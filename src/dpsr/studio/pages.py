@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from dpsr.certify.odds import belief_at_most, factor_text, percent_up
-from dpsr.certify.plain_files import UnreadableError, read_plain
 from dpsr.database import is_address
 from dpsr.errors import DpsrError
 from dpsr.studio import commands, folders
@@ -90,8 +89,6 @@ def choose_price(visit: Visit) -> Response:
         height=HEIGHT,
         units=UNITS,
         ledger=_ledger(chosen),
-        command=commands.shown(commands.plan(chosen)) if chosen.unit == "value" else "",
-        releasing=commands.shown(commands.release(chosen)),
     )
 
 
@@ -171,19 +168,19 @@ def show_release(visit: Visit) -> Response:
 
 
 def show_card(visit: Visit) -> Response:
-    """The card of a folder that verifies, in a page that can reach nothing: not even this studio."""
+    """The card of a folder that holds together, in a page that can reach nothing: not even this studio."""
     from dpsr.report.card import page_policy, source
+    from dpsr.studio import tryout
 
-    found = ask(commands.verify(visit.chosen.out, ""))
-    if found.refused or not found.record["intact"]:
-        raise Refusal(422, found.words or "A card is shown of a folder that verifies, and this one does not.")
     try:
-        page = read_plain(Path(visit.chosen.out) / "card.html", 1 << 25)
-    except UnreadableError as error:
-        raise Refusal(404, f"The card {error}. Draw it again: dpsr card.") from None
+        card = tryout.opened(visit.chosen.out).card
+    except DpsrError as error:
+        raise Refusal(422, str(error)) from None
+    if card is None:
+        raise Refusal(404, "A release must have a card to be shown, and this one has none. Draw it again: dpsr card.")
     policy = page_policy(source("card.css"), source("card.js"))
     headers = {"content-security-policy": f"{policy}; sandbox allow-scripts; frame-ancestors 'self'"}
-    return Response(page, headers=headers, media_type="text/html")
+    return Response(card, headers=headers, media_type="text/html")
 
 
 def try_out(visit: Visit) -> Response:

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dpsr.release.folder.examination import examined
+from dpsr.certify.manifest import MANIFEST
+from dpsr.errors import ParameterError
+from dpsr.release.folder.examination import Examination, examined
+from dpsr.release.folder.layout import CARD
 from dpsr.release.people import ItemRelease
 from dpsr.release.release import Release
 
@@ -63,17 +66,30 @@ def levels_of(release: Release | ItemRelease) -> list[str]:
     return [f"{value:g}" for value in chosen[::-1].tolist()]
 
 
-@lru_cache(maxsize=2)
-def _loaded(folder: str, state: int) -> Any:
-    return examined(Path(folder)).release
-
-
 def loaded(folder: str) -> Release | ItemRelease:
-    """A release, examined whole; read once as long as its folder stays as it is."""
-    path = Path(folder)
-    state = path.stat().st_mtime_ns if path.is_dir() else 0
-    found: Release | ItemRelease = _loaded(folder, state)
-    return found
+    """A release of ratings, examined whole."""
+    release = opened(folder).release
+    if not isinstance(release, Release | ItemRelease):
+        raise ParameterError("releases of ratings are tried out here; this one was learned from interactions.")
+    return release
+
+
+def opened(folder: str) -> Examination:
+    """A folder that holds together; it is read once as long as its manifest and its card stay as they are."""
+    return _examined(folder, tuple(_state(Path(folder) / name) for name in ("", MANIFEST, CARD)))
+
+
+@lru_cache(maxsize=2)
+def _examined(folder: str, state: tuple[tuple[int, int], ...]) -> Examination:
+    return examined(Path(folder))
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
 
 
 def _named(release: Release | ItemRelease) -> tuple[list[Any], list[str | None] | None]:

@@ -80,6 +80,16 @@ class OwnRows:
     values: Floats
 
 
+class OpensInteractions(Protocol):
+    """Raw interactions that can be opened for the people they are about; `dpsr.Interactions` can."""
+
+    @property
+    def mask(self) -> Mask: ...
+
+    def own_rows(self, start: int, stop: int) -> OwnRows:
+        """The rows of the people with codes `start` to `stop`; their values are weights."""
+
+
 class OpensOwnRows(Protocol):
     """Raw ratings that can be opened for the people they are about; `dpsr.Ratings` can."""
 

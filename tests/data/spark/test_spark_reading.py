@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from spark_cases import column, needs_spark, session_of
 
-from dpsr import Ratings, Scale
+from dpsr import Interactions, Ratings, Scale
 from dpsr.data.spark.files import spark_table_of_file
 from dpsr.data.spark.frame import spark_table
 from dpsr.engine.raw import LEVEL
@@ -183,3 +183,13 @@ def test_columns_of_a_frame_may_have_any_name(session):
     table = spark_table(session, frame, scale=SCALE, user="a.b", item="c`d", rating="e f").table
     assert table.census.item_ids.to_pylist() == ["x", "y"]
     assert column(table, LEVEL).tolist() == [0, 4]
+
+
+def test_interactions_of_a_spark_frame_are_those_of_its_rows(session):
+    rows = [("ann", 1, 2.0), ("bob", 1, 1.0), ("ann", 1, 0.5), ("bob", 7, 3.0)]
+    likes = Interactions.from_spark(session.createDataFrame(rows, ["user", "item", "weight"]))
+    assert likes.to_arrow().to_pydict() == {
+        "user": ["ann", "bob", "bob"],
+        "item": [1, 1, 7],
+        "weight": [2.5, 1.0, 3.0],
+    }

@@ -9,7 +9,7 @@ from dpsr.data import Ratings, realistic
 from dpsr.evaluate import Bias
 from dpsr.evaluate.baselines import item_knn, svdpp
 from dpsr.evaluate.baselines.base import by_items
-from dpsr.evaluate.peers import dp_als, dp_sgd
+from dpsr.evaluate.peers import adaptive, dp_sgd
 from dpsr.evaluate.peers import mcsherry_mironov as covariance
 from dpsr.evaluate.peers.dp_sgd import shrink_columns
 from dpsr.evaluate.peers.least_squares import clip_rows, noise_ridge, normal_equations, ridge_solve, unit_values
@@ -177,13 +177,42 @@ def test_denoising_removes_a_column_of_noise_and_keeps_one_of_signal():
     assert np.abs(clean[:, 1]).max() < 0.3 * np.abs(noisy[:, 1]).max()
 
 
-def test_at_most_k_ratings_of_each_user_count_and_all_when_there_are_fewer(ratings):
+def test_adaptive_weights_have_length_one_for_everybody_and_favour_rare_items(ratings):
     mask = ratings.mask
-    allowed = mask.items % 2 == 0
-    kept = dp_als.at_most(3, mask, np.random.default_rng(0).random(len(ratings)), allowed)
-    per_user = np.bincount(mask.users[allowed], minlength=30)
-    np.testing.assert_array_equal(np.bincount(mask.users[kept], minlength=30), np.minimum(per_user, 3))
-    assert not kept[~allowed].any()
+    counts = np.arange(1.0, mask.n_items + 1)
+    some = np.arange(mask.n_items) % 2 == 0
+    for among in (None, some):
+        weights = adaptive.adaptive_weights(mask, counts, 0.5, among)
+        inside = np.ones(len(ratings), dtype=bool) if among is None else among[mask.items]
+        lengths = np.bincount(mask.users, weights**2, minlength=mask.n_users)
+        np.testing.assert_allclose(lengths[np.unique(mask.users[inside])], 1.0)
+        assert not weights[~inside].any()
+    user = mask.users == mask.users[0]
+    np.testing.assert_allclose(
+        adaptive.adaptive_weights(mask, counts, 0.5)[user] * counts[mask.items[user]] ** 0.25,
+        np.sqrt(1 / np.sum(counts[mask.items[user]] ** -0.5)),
+    )
+
+
+def test_noisy_item_statistics_are_the_weighted_sums_of_a_plain_loop(ratings):
+    mask, rng = ratings.mask, np.random.default_rng(1)
+    weights, target, x = rng.random(len(ratings)), rng.normal(0, 1, len(ratings)), rng.normal(0, 1, (mask.n_users, 3))
+    expected = np.zeros((mask.n_items, 9))
+    for w, t, u, j in zip(weights, target, mask.users, mask.items, strict=True):
+        outer = w * np.outer(x[u], x[u])
+        expected[j] += np.concatenate([outer[np.triu_indices(3)], w * np.clip(t, -1, 1) * x[u]])
+    np.testing.assert_allclose(adaptive.item_statistics(mask, weights, target, x), expected)
+
+
+def test_without_noise_items_are_solved_as_least_squares_does(ratings):
+    mask, rng = ratings.mask, np.random.default_rng(2)
+    x, target = rng.normal(0, 1, (mask.n_users, 2)), rng.uniform(-1, 1, len(ratings))
+    statistics = adaptive.item_statistics(mask, np.ones(len(ratings)), target, x)
+    v = adaptive.solved_items(statistics, 2, np.full((mask.n_items, 2), 0.5))
+    for j in range(mask.n_items):
+        mine = mask.items == j
+        a, y = x[mask.users[mine]], target[mine]
+        np.testing.assert_allclose(v[j], np.linalg.solve(a.T @ a + 0.5 * np.eye(2), a.T @ y))
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])

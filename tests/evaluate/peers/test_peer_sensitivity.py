@@ -12,7 +12,7 @@ from transcript import movement, record, replay
 
 from dpsr.data import Ratings
 from dpsr.evaluate.contract import JOINT
-from dpsr.evaluate.peers import berlioz, dp_als, dp_sgd, noisy_bias
+from dpsr.evaluate.peers import berlioz, dp_als, dp_sgd, dp_sgd_user, noisy_bias
 from dpsr.types import Scale
 
 VALUE = (
@@ -24,7 +24,7 @@ VALUE = (
     "mcsherry-mironov-svd",
 )
 RATING = ("dp-sgd-mf", "denoised-dp-mf")
-USER = ("dp-als", "noisy-bias", "shin-ldp-mf")
+USER = ("dp-als", "dp-sgd-user", "noisy-bias", "shin-ldp-mf")
 SCALE = Scale(1, 5)
 ROUNDING = 1 + 1e-9
 
@@ -111,10 +111,8 @@ def test_a_whole_user_moves_no_release_beyond_its_sensitivity(monkeypatch, name,
         assert 0 < used.max() <= ROUNDING
 
 
-def test_a_user_at_the_limit_uses_most_of_the_sensitivity_of_dp_als(monkeypatch):
-    """As many ratings as count, half of them at either end, so that no bias of the user's own explains them."""
-    monkeypatch.setattr(dp_als, "PER_USER", 6)
-    monkeypatch.setattr(dp_als, "FREQUENT", 1.0)
+def test_a_user_torn_between_both_ends_uses_most_of_the_sensitivity_of_dp_als(monkeypatch):
+    """Half of the ratings at either end, so that no bias of the user's own explains them."""
     ratings = table(0)
     last = np.flatnonzero(ratings.mask.users == 39)
     used = shares(monkeypatch, "dp-als", 2.0, ratings, without(ratings, last))
@@ -137,7 +135,7 @@ def test_noisy_biases_that_weigh_every_rating_alike_are_measured_as_an_error(mon
     assert used.max() > 2
 
 
-@pytest.mark.parametrize("name", ["berlioz-als", "dp-sgd-mf", "dp-als"])
+@pytest.mark.parametrize("name", ["berlioz-als", "dp-sgd-mf", "dp-sgd-user", "dp-als"])
 def test_a_planted_error_in_a_sensitivity_is_measured(monkeypatch, name):
     """Clamping, clipping and limiting twice as wide as is paid for must show."""
     ratings = table(0)
@@ -151,9 +149,13 @@ def test_a_planted_error_in_a_sensitivity_is_measured(monkeypatch, name):
         monkeypatch.setattr(dp_sgd, "clipped_gradient", lambda *given: honest(*given[:-1], 2 * given[-1]))
         ratings = with_value(ratings, -1, 0)
         neighbour = without(ratings, [len(ratings) - 1])
+    elif name == "dp-sgd-user":
+        honest = dp_sgd_user.clipped_gradients
+        monkeypatch.setattr(dp_sgd_user, "clipped_gradients", lambda *given: honest(*given[:-1], 2 * given[-1]))
+        monkeypatch.setattr(dp_sgd_user, "CLIP", 0.1)
+        neighbour = without(ratings, last)
     else:
-        monkeypatch.setattr(dp_als, "at_most", lambda k, mask, order, allowed: allowed)
-        monkeypatch.setattr(dp_als, "PER_USER", 10)
+        monkeypatch.setattr(dp_als, "adaptive_weights", lambda mask, *_: np.full(len(ratings), 1.0)[: mask.n_ratings])
         neighbour = without(ratings, last)
     assert shares(monkeypatch, name, 2.0, ratings, neighbour).max() > ROUNDING
 
@@ -165,7 +167,9 @@ def test_the_sensitivity_of_the_covariance_follows_from_public_counts_and_is_not
     assert [release.price for release in first] == [release.price for release in second]
 
 
-@pytest.mark.parametrize("name", ["mcsherry-mironov", "dp-als", "noisy-bias", "objective-mf-local", "shin-ldp-mf"])
+@pytest.mark.parametrize(
+    "name", ["mcsherry-mironov", "dp-als", "dp-sgd-user", "noisy-bias", "objective-mf-local", "shin-ldp-mf"]
+)
 def test_methods_that_read_a_users_own_ratings_say_so(monkeypatch, name):
     peer, _ = record(monkeypatch, name, 1.0, table(0))
     assert peer.protection.joint

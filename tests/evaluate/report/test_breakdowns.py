@@ -154,7 +154,7 @@ def test_another_unit_is_dashed_and_ours_is_on_top(found):
     units = {**UNITS, "laplace-als": "user"}
     lines = {line.label: line for line in chart_of(found["frontier"], units).panels[0][0].lines}
     assert (lines["dpsr"].style, lines["dpsr"].on_top) == ("-", True)
-    assert (lines["laplace-als"].style, lines["laplace-als"].on_top) == ("--", False)
+    assert (lines["laplace-als [user]"].style, lines["laplace-als [user]"].on_top) == ("--", False)
 
 
 def test_a_point_of_one_seed_has_no_band(found):

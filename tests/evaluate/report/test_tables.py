@@ -11,9 +11,10 @@ from dpsr.evaluate.measure import METHOD
 from dpsr.evaluate.protocol import SAMPLE_RANKED
 from dpsr.evaluate.report.files import refill
 from dpsr.evaluate.report.tables import Table, failures_table, methods_by_epsilon
-from dpsr.evaluate.report.tidy import SCHEMAS, Averages, means, tidy, units_of
+from dpsr.evaluate.report.tidy import SCHEMAS, Averages, by_unit, means, tidy, units_of
 from dpsr.evaluate.runner.jobs import Job
 from dpsr.evaluate.sets import RatingSet
+from dpsr.evaluate.studies.benchmark.tables import protecting
 
 
 def runs(*facts):
@@ -85,6 +86,17 @@ def test_the_best_figure_with_our_unit_is_bold_and_no_other(table):
         "dpsr": "**0.900 ± 0.141**", "laplace-als": "1.200", "dp-als": "0.500", "als": "0.700",
     }  # fmt: skip
     assert shown.header == ("method", "protects", "ε = 1")
+
+
+def test_every_unit_has_a_group_of_its_own_with_the_models_without_privacy():
+    units = {"dpsr": "rating value", "dp-als": "user, joint DP", "noisy-bias": "user, joint DP", "als": "none"}
+    assert by_unit(units) == {
+        "rating value": {"dpsr": "rating value", "als": "none"},
+        "user": {"dp-als": "user, joint DP", "noisy-bias": "user, joint DP", "als": "none"},
+    }
+    assert by_unit({"als": "none"}) == {"none": {"als": "none"}}
+    told = protecting("user", Table("t", "tiny: RMSE", ("method",), ()))
+    assert told.title == "tiny: RMSE; ε for one user"
 
 
 def test_a_document_keeps_its_prose_and_gets_its_sections(tmp_path):

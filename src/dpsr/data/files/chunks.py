@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from dpsr.data.assemble import RatingColumns
 from dpsr.data.codes import ARROW_ERRORS
 from dpsr.data.files.diagnose import refusal, unreadable
-from dpsr.data.files.layouts import Layout, Roles
+from dpsr.data.files.layouts import RATING_ROWS, Kind, Layout, Roles
 from dpsr.data.files.read import name_of, parsing, recognised
 from dpsr.data.files.streams import line_of_record, open_table
 from dpsr.errors import DataError
@@ -25,25 +25,29 @@ CHUNK = 1 << 18
 """Rows of a Parquet file in a chunk; a chunk of text is as long as the text reader likes."""
 
 
-def chunks_of_file(path: str | PathLike[str], **named: str | None) -> Iterator[RatingColumns]:
+def chunks_of_file(
+    path: str | PathLike[str], kind: Kind = RATING_ROWS, /, **named: str | None
+) -> Iterator[RatingColumns]:
     """The columns of a file in any layout that is known; each chunk counts its rows from the file's first."""
-    file, layout, roles = recognised(path, **named)
+    file, layout, roles = recognised(path, kind, **named)
     if layout is None:
         source = Source(file_name(file), lambda row: f"row {row + 1}")
         nothing = f"{source.name}: there are no ratings. Give at least one row with a user, an item and a rating."
-        yield from _numbered(_parquet_chunks(file, roles), source, nothing)
+        yield from _numbered(_parquet_chunks(file, roles), roles, source, nothing)
     else:
         source = Source(file_name(file), lambda row: f"row {line_of_record(file, layout, row + layout.header)}")
         nothing = f"{source.name} holds a header but no ratings. Give at least one row of data below it."
-        yield from _numbered(_text_chunks(file, layout, roles), source, nothing)
+        yield from _numbered(_text_chunks(file, layout, roles), roles, source, nothing)
 
 
-def _numbered(chunks: Iterator[list[pa.ChunkedArray]], source: Source, nothing: str) -> Iterator[RatingColumns]:
+def _numbered(
+    chunks: Iterator[list[pa.ChunkedArray]], roles: Roles, source: Source, nothing: str
+) -> Iterator[RatingColumns]:
     """Chunks that know where they stand; `nothing` is what to say if no row comes."""
     start = 0
     for columns in chunks:
         here = replace(source, place=_from(start, source.place))
-        yield RatingColumns(columns[0], columns[1], columns[2], columns[3] if len(columns) > 3 else None, here)
+        yield RatingColumns.of(columns, roles, here)
         start += len(columns[0])
     if not start:
         raise DataError(nothing)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.json as pajson
 
 from dpsr.data.assemble import RatingColumns
 from dpsr.data.codes import ARROW_ERRORS
 from dpsr.data.files.diagnose import unreadable
-from dpsr.data.files.layouts import find_columns
+from dpsr.data.files.layouts import RATING_ROWS, Kind, find_columns, unread_rating
 from dpsr.data.files.streams import BLOCK, open_bytes
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name
@@ -24,7 +23,7 @@ def is_json_lines(file: Path) -> bool:
     return any(suffix in _SUFFIXES for suffix in (end.lower() for end in file.suffixes[-2:]))
 
 
-def columns_of_json_lines(file: Path, **named: str | None) -> RatingColumns:
+def columns_of_json_lines(file: Path, kind: Kind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
     """The columns; rows count from 1, as an editor counts lines where none is empty."""
     source = Source(file_name(file), lambda row: f"row {row + 1}")
     try:
@@ -39,12 +38,12 @@ def columns_of_json_lines(file: Path, **named: str | None) -> RatingColumns:
         if isinstance(error, DataError):
             raise
         raise DataError(unreadable(file, str(error))) from error
-    roles = find_columns(table.column_names, source=source.name, **named)
-    found: list[pa.ChunkedArray] = [table.column(place) for place in roles.used]
-    return RatingColumns(found[0], found[1], found[2], found[3] if len(found) > 3 else None, source)
+    roles = find_columns(table.column_names, source=source.name, kind=kind, **named)
+    found = [table.column(place) for place in roles.used]
+    return RatingColumns.of(found, roles, source, unread_rating(table.column_names, roles))
 
 
-def taken_from_json_lines(file: Path, **named: str | None) -> dict[str, str]:
+def taken_from_json_lines(file: Path, kind: Kind = RATING_ROWS, /, **named: str | None) -> dict[str, str]:
     """Which key is taken for which part."""
     with open_bytes(file) as stream:
         first = bytes(stream.read(BLOCK)).splitlines()[:1]
@@ -52,5 +51,4 @@ def taken_from_json_lines(file: Path, **named: str | None) -> dict[str, str]:
         names = list(json.loads(first[0])) if first else []
     except ValueError as error:
         raise DataError(unreadable(file, str(error))) from error
-    roles = find_columns(names, source=file_name(file), **named)
-    return dict(zip(("user", "item", "rating", "time"), (names[place] for place in roles.used), strict=False))
+    return find_columns(names, source=file_name(file), kind=kind, **named).taken(names, kind)

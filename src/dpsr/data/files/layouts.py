@@ -9,7 +9,8 @@ The layout of a text file is decided by its extension and its first row.
     delimiter   the one given; else the first of comma, tab, `::`, semicolon and bar that occurs twice in the first row,
                 in the order usual for the extension (`.csv`: comma first; `.tsv`, `.data`: tab first; `.dat`: `::`)
     header      none if the first row is itself a rating: three or four fields, the third a number. The columns are
-                then user, item, rating and timestamp, as in MovieLens' `u.data` and `ratings.dat`
+                then user, item, rating and timestamp, as in MovieLens' `u.data` and `ratings.dat`. Where no rating is
+                asked for, two numbers alone are a user and an item
 
 Any other delimiter is never assumed: the error names the one that seems to be used and how to give it.
 """
@@ -29,44 +30,79 @@ CONVENTIONAL = {
     "song songid track trackid joke jokeid anime animeid game gameid business businessid restaurant restaurantid "
     "sku article articleid",
     "rating": "rating userrating bookrating ratingvalue starrating score reviewscore stars star value overall",
+    "weight": "weight count playcount plays listencount listens quantity qty clicks views visits purchases strength",
     "timestamp": "timestamp time ts unixtime unixtimestamp unixreviewtime ratingtimestamp datetime createdat ratedat",
 }
 """Recognised names. `date` is not among them: it is spelt in too many ways, and a time is rarely needed."""
 
 
 @dataclass(frozen=True)
+class Kind:
+    """What a row of a table is besides a user, an item and perhaps a time: the part `value`, and whether it is needed.
+
+    `fields` is the least number of columns such a table has.
+    """
+
+    value: str
+    needed: bool
+    fields: int
+
+
+RATING_ROWS = Kind("rating", needed=True, fields=3)
+INTERACTION_ROWS = Kind("weight", needed=False, fields=2)
+
+
+@dataclass(frozen=True)
 class Roles:
-    """The position of each column in the table; `timestamp` may be absent."""
+    """The position of each column in the table; `timestamp`, and the `value` where it is a weight, may be absent."""
 
     user: int
     item: int
-    rating: int
+    value: int | None
     timestamp: int | None
 
     @property
     def used(self) -> list[int]:
-        """The positions in the order user, item, rating and, if there is one, timestamp."""
-        return [self.user, self.item, self.rating] + ([] if self.timestamp is None else [self.timestamp])
+        """The positions in the order user, item, value and timestamp, of those that are there."""
+        return [place for place in (self.user, self.item, self.value, self.timestamp) if place is not None]
+
+    def taken(self, shown: Sequence[str], kind: Kind) -> dict[str, str]:
+        """The column of each part as a person is told: `shown` is what each column is called."""
+        places = {"user": self.user, "item": self.item, kind.value: self.value, "time": self.timestamp}
+        return {part: shown[place] for part, place in places.items() if place is not None}
 
 
 def find_columns(
     names: Sequence[str],
     *,
     source: str,
+    kind: Kind = RATING_ROWS,
     user: str | None = None,
     item: str | None = None,
-    rating: str | None = None,
     timestamp: str | None = None,
+    **value: str | None,
 ) -> Roles:
-    """The column of each part. `timestamp=""` leaves the times out although a column looks like one."""
-    given = {"user": user, "item": item, "rating": rating}
+    """The column of each part; the value's name is given as `rating=` or `weight=`, as the kind of row has it.
+
+    `""` leaves a part out although a column looks like one, where it may be left out: `timestamp=""`, `weight=""`.
+    """
+    given = {"user": user, "item": item, **({kind.value: value.get(kind.value)} if kind.needed else {})}
     absent = [role for role, name in given.items() if name is None and not _matches(role, None, names)]
     if absent and absent != ["user"] and absent != ["item"]:
         raise DataError(_absent(absent, names, source))
     places = {role: _place(role, name, names, source) for role, name in given.items()}
-    time = None if timestamp == "" else _optional(timestamp, names, source)
-    _refuse_shared({**places, **({} if time is None else {"timestamp": time})}, names, source)
-    return Roles(**places, timestamp=time)
+    optional = {"timestamp": timestamp, **({} if kind.needed else {kind.value: value.get(kind.value)})}
+    for role, name in optional.items():
+        if name != "" and (name is not None or _matches(role, None, names)):
+            places[role] = _place(role, name, names, source)
+    _refuse_shared(places, names, source)
+    return Roles(places["user"], places["item"], places.get(kind.value), places.get("timestamp"))
+
+
+def unread_rating(names: Sequence[str], roles: Roles) -> str | None:
+    """The column that looks like a rating and was not asked for, if there is one."""
+    found = [place for place in _matches("rating", None, names) if place not in roles.used]
+    return names[found[0]] if found else None
 
 
 def find_pair(names: Sequence[str], *, source: str, user: str | None, item: str | None) -> tuple[int, int]:
@@ -88,12 +124,6 @@ def _place(role: str, given: str | None, names: Sequence[str], source: str) -> i
     raise DataError(_complaint(role, given, [names[match] for match in matches], names, source))
 
 
-def _optional(given: str | None, names: Sequence[str], source: str) -> int | None:
-    if given is None and not _matches("timestamp", None, names):
-        return None
-    return _place("timestamp", given, names, source)
-
-
 def _matches(role: str, given: str | None, names: Sequence[str]) -> list[int]:
     if given is not None:
         return [place for place, name in enumerate(names) if name == given]
@@ -107,7 +137,8 @@ def _complaint(role: str, given: str | None, matches: list[str], names: Sequence
         problem = f"more than one column could be the {role}: {quoted_list(matches)}"
     else:
         problem = f"no column looks like the {role}"
-    advice = ', or timestamp="" to leave times out' if role == "timestamp" else ""
+    left_out = {"timestamp": "times", "weight": "weights"}
+    advice = f', or {role}="" to leave {left_out[role]} out' if role in left_out else ""
     return f'{source}: {problem}; {_listed(names)}. Name the one to use with {role}="..." (or --{role} COLUMN){advice}.'
 
 
@@ -172,18 +203,18 @@ class Layout:
         return self.delimiter != DOUBLE_COLON
 
 
-def recognise(head: str, suffix: str, *, source: str, delimiter: str | None = None) -> Layout:
+def recognise(head: str, suffix: str, *, source: str, delimiter: str | None = None, kind: Kind = RATING_ROWS) -> Layout:
     """The layout of a file that begins with `head` (which holds its first row whole)."""
     lines = head.replace("\r\n", "\n").replace("\r", "\n").split("\n")  # splitlines() knows ends that files do not
     leading = next((place for place, line in enumerate(lines) if line), None)
     if leading is None:
         raise DataError(f"{source} is empty. Give a file with a user, an item and a rating in each row.")
     first = lines[leading]
-    chosen = _usable(delimiter) if delimiter is not None else _usual(first, suffix)
+    chosen = _usable(delimiter) if delimiter is not None else _usual(first, suffix, kind.fields - 1)
     fields = _fields(first, chosen)
-    if len(fields) < 3:
-        raise DataError(_too_few(first, fields, chosen, source))
-    header = not _is_rating_row(fields)
+    if len(fields) < kind.fields:
+        raise DataError(_too_few(first, fields, chosen, source, kind))
+    header = not _is_data_row(fields)
     return Layout(chosen, tuple(fields) if header else HEADERLESS[: len(fields)], header, leading)
 
 
@@ -197,9 +228,10 @@ def _spelt(delimiter: str) -> str:
     return {"\t": "tabs", " ": "spaces"}.get(delimiter, f"'{delimiter}'")
 
 
-def _usual(first: str, suffix: str) -> str:
+def _usual(first: str, suffix: str, times: int) -> str:
     order = _ORDER.get(suffix, _ANY_ORDER)
-    return next((candidate for candidate in order if first.count(candidate) >= 2), order[0])
+    enough = (mark for least in (2, times) for mark in order if first.count(mark) >= least)
+    return next(enough, order[0])
 
 
 def _usable(delimiter: str) -> str:
@@ -219,10 +251,11 @@ def _fields(line: str, delimiter: str) -> list[str]:
         return line.split(delimiter)
 
 
-def _is_rating_row(fields: list[str]) -> bool:
+def _is_data_row(fields: list[str]) -> bool:
+    """A rating by its third field, a number; a pair where both are numbers, since its ids are all there is to see."""
     if len(fields) > len(HEADERLESS):
         return False
-    return _is_number(fields[2])
+    return _is_number(fields[2]) if len(fields) > 2 else all(map(_is_number, fields))
 
 
 def _is_number(field: str) -> bool:
@@ -233,14 +266,16 @@ def _is_number(field: str) -> bool:
     return True
 
 
-def _too_few(first: str, fields: list[str], delimiter: str, source: str) -> str:
-    likely = next((mark for mark in _SUSPECTS if mark != delimiter and len(_fields(first, mark)) >= 3), None)
+def _too_few(first: str, fields: list[str], delimiter: str, source: str, kind: Kind) -> str:
+    likely = next((mark for mark in _SUSPECTS if mark != delimiter and len(_fields(first, mark)) >= kind.fields), None)
     if likely is not None:
         return (
             f"{source}, row 1: the fields seem to be separated by {_spelt(likely)} and not by {_spelt(delimiter)}. "
             f"Read it with {named(likely)}."
         )
+    needed = "a rating needs a user, an item and a value" if kind.needed else "an interaction needs a user and an item"
     return (
-        f"{source}: a rating needs a user, an item and a value, the first row has only {len(fields)} of them. "
-        "Give a table with these three columns, and its delimiter with delimiter=\"...\" (or --delimiter ';')."
+        f"{source}: {needed}, the first row has only {len(fields)} of them. "
+        f"Give a table with these {'three' if kind.needed else 'two'} columns, "
+        "and its delimiter with delimiter=\"...\" (or --delimiter ';')."
     )

@@ -22,7 +22,16 @@ from dpsr.data.assemble import RatingColumns
 from dpsr.data.codes import ARROW_ERRORS, integers_if_canonical
 from dpsr.data.files.diagnose import refusal, unreadable
 from dpsr.data.files.json_lines import columns_of_json_lines, is_json_lines, taken_from_json_lines
-from dpsr.data.files.layouts import DOUBLE_COLON, Layout, Roles, find_columns, recognise
+from dpsr.data.files.layouts import (
+    DOUBLE_COLON,
+    RATING_ROWS,
+    Kind,
+    Layout,
+    Roles,
+    find_columns,
+    recognise,
+    unread_rating,
+)
 from dpsr.data.files.streams import BLOCK, UNIT_SEPARATOR, blocks, line_of_record, open_bytes, open_table
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name
@@ -32,47 +41,56 @@ _COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst", ".lz4")
 _HEAD = 1 << 20
 
 
-def columns_of_file(path: str | PathLike[str], **named: str | None) -> RatingColumns:
+def columns_of_file(path: str | PathLike[str], kind: Kind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
     """The columns of a file in any layout that is known; see `recognised` for what may be named."""
     if is_json_lines(existing(Path(path))):
         named.pop("delimiter", None)
-        return columns_of_json_lines(Path(path), **named)
-    file, layout, roles = recognised(path, **named)
+        return columns_of_json_lines(Path(path), kind, **named)
+    file, layout, roles = recognised(path, kind, **named)
     if layout is None:
         return _columns_of_parquet(file, parquet_schema(file), roles)
     return columns_of_text(file, layout, roles)
 
 
-def columns_taken(path: str | PathLike[str], **named: str | None) -> dict[str, str]:
+def columns_taken(path: str | PathLike[str], kind: Kind = RATING_ROWS, /, **named: str | None) -> dict[str, str]:
     """Which column is taken for which part, by its name, or by its place where there is no header."""
     if is_json_lines(existing(Path(path))):
         named.pop("delimiter", None)
-        return taken_from_json_lines(Path(path), **named)
-    file, layout, roles = recognised(path, **named)
+        return taken_from_json_lines(Path(path), kind, **named)
+    file, layout, roles = recognised(path, kind, **named)
     names = list(layout.names) if layout else parquet_schema(file).names
     shown = [f"column {place + 1}" for place in range(len(names))] if layout and not layout.header else names
-    return dict(zip(("user", "item", "rating", "time"), (shown[place] for place in roles.used), strict=False))
+    return roles.taken(shown, kind)
+
+
+def unread_column(path: str | PathLike[str], kind: Kind, /, **named: str | None) -> str | None:
+    """The column of a file that looks like a rating where none was asked for, if there is one."""
+    file, layout, roles = recognised(path, kind, **named)
+    return unread_rating(list(layout.names) if layout else parquet_schema(file).names, roles)
 
 
 def recognised(
     path: str | PathLike[str],
+    kind: Kind = RATING_ROWS,
+    /,
     *,
-    user: str | None = None,
-    item: str | None = None,
-    rating: str | None = None,
-    timestamp: str | None = None,
     delimiter: str | None = None,
+    **named: str | None,
 ) -> tuple[Path, Layout | None, Roles]:
-    """The file, how it is laid out (None for Parquet), and which of its columns are which."""
+    """The file, how it is laid out (None for Parquet), and which of its columns are which.
+
+    Columns are named by `user=`, `item=`, `timestamp=` and the value's part, `rating=` or `weight=`.
+    """
     file = existing(Path(path))
     head = read_head(file)
     layout = None
     if is_json_lines(file):
         raise DataError(f"{file_name(file)}: JSON lines are read into memory only. Save it as CSV or Parquet first.")
     if not is_parquet(file, head):
-        layout = recognise(first_lines(file, head), suffix_of(file), source=file_name(file), delimiter=delimiter)
+        first = first_lines(file, head)
+        layout = recognise(first, suffix_of(file), source=file_name(file), delimiter=delimiter, kind=kind)
     names = list(layout.names) if layout else parquet_schema(file).names
-    roles = find_columns(names, source=file_name(file), user=user, item=item, rating=rating, timestamp=timestamp)
+    roles = find_columns(names, source=file_name(file), kind=kind, **named)
     return file, layout, roles
 
 
@@ -150,7 +168,7 @@ def _columns_of_parquet(path: Path, schema: pa.Schema, roles: Roles) -> RatingCo
     except ARROW_ERRORS as error:
         raise DataError(unreadable(path, str(error))) from error
     source = Source(file_name(path), lambda row: f"row {row + 1}")
-    return RatingColumns(columns[0], columns[1], columns[2], (columns[3:] or [None])[0], source)
+    return RatingColumns.of(columns, roles, source, unread_rating(schema.names, roles))
 
 
 _DISTINCT_TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -159,7 +177,7 @@ _DISTINCT_TEXT = pa.dictionary(pa.int32(), pa.string())
 def columns_of_text(path: Path, layout: Layout, roles: Roles) -> RatingColumns:
     """The columns of a text file, read by as many threads as Arrow likes."""
     source = Source(file_name(path), lambda row: f"row {line_of_record(path, layout, row + layout.header)}")
-    types = dict.fromkeys((name_of(place) for place in (roles.user, roles.item, roles.rating)), _DISTINCT_TEXT)
+    types = dict.fromkeys(map(name_of, roles.used), _DISTINCT_TEXT)
     if roles.timestamp is not None:
         types[name_of(roles.timestamp)] = pa.string()
     try:
@@ -168,13 +186,11 @@ def columns_of_text(path: Path, layout: Layout, roles: Roles) -> RatingColumns:
         raise refusal(path, layout, str(error)) from error
     if layout.header and not len(table):
         raise DataError(f"{source.name} holds a header but no ratings. Give at least one row of data below it.")
-    return RatingColumns(
-        users=_ids(table[name_of(roles.user)]),
-        items=_ids(table[name_of(roles.item)]),
-        ratings=table[name_of(roles.rating)],
-        timestamps=None if roles.timestamp is None else table[name_of(roles.timestamp)],
-        source=source,
-    )
+    columns = [table[name_of(place)] for place in roles.used]
+    columns[:2] = map(_ids, columns[:2])
+    names = layout.names if layout.header else [f"column {place + 1}" for place in range(len(layout.names))]
+    unread = unread_rating(layout.names, roles)
+    return RatingColumns.of(columns, roles, source, unread and names[layout.names.index(unread)])
 
 
 def name_of(place: int) -> str:

@@ -52,7 +52,7 @@ Learner = Callable[[RatingTable, int], Predictor]
 
 def surprise_svd(table: RatingTable, seed: int) -> Predictor:
     """Surprise's SVD with its defaults, on codes instead of ids."""
-    surprise = _library("surprise", "scikit-surprise")
+    surprise = needed("surprise", "scikit-surprise")
     by_user, by_item = defaultdict(list), defaultdict(list)
     for u, j, r in zip(table.mask.users.tolist(), table.mask.items.tolist(), table.values.tolist(), strict=True):
         by_user[u].append((j, r))
@@ -87,7 +87,7 @@ def _papers_factorisation(choice: str) -> Learner:
 
 def neural_cf(table: RatingTable, seed: int) -> Predictor:
     """PyTorch, where it is installed."""
-    _library("torch", "torch")
+    needed("torch", "torch")
     from dpsr.evaluate.downstream.neural import train
 
     return train(table, seed)
@@ -106,7 +106,7 @@ def implicit_liked(table: RatingTable, seed: int) -> Predictor:
 
 
 def _implicit(table: RatingTable, confidence: Floats, seed: int) -> Predictor:
-    library = _library("implicit.als", "implicit")
+    library = needed("implicit.als", "implicit")
     places = table.mask.items.copy(), table.mask.indptr.copy()  # masks are read-only, and zeros are taken out below
     matrix = sparse.csr_matrix((confidence.astype(np.float32), *places), table.mask.shape)
     matrix.eliminate_zeros()
@@ -119,7 +119,8 @@ def _implicit(table: RatingTable, confidence: Floats, seed: int) -> Predictor:
     return Clipped(Fitted(0.0, 0.0, np.zeros(m), np.zeros(n), left, right, *everyone), table.scale)
 
 
-def _library(module: str, package: str) -> Any:
+def needed(module: str, package: str) -> Any:
+    """A library that the core does without."""
     try:
         return import_module(module)
     except ImportError as error:

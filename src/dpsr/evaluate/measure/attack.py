@@ -73,11 +73,13 @@ def attack_method(
     asked = inf if epsilon is None else epsilon
     joint = getattr(promise, "joint", False)
     found = attack_values(canaries, with_coins, None if joint else coin_table, seed, others_only=joint)
-    rows = [_row("value", found, asked, promise.delta, promise.note if joint else "")]
+    rows = [attack_row("value", found, asked, promise.delta, promise.note if joint else "")]
     fitted, table = method(train)
     member = attack_membership(fitted, train, test, seed)
     hidden = promise.unit in ("rating (add/remove)", "user")
-    rows.append(_row("membership", member, asked if hidden else inf, promise.delta, "" if hidden else PUBLIC_MASK))
+    rows.append(
+        attack_row("membership", member, asked if hidden else inf, promise.delta, "" if hidden else PUBLIC_MASK)
+    )
     rows.append(_reconstruction(fitted, table, train, test, asked))
     return [{**row, "unit": promise.unit} for row in rows]
 
@@ -100,7 +102,7 @@ def attack_best_guess(train: RawRatings, epsilon: float, delta: float, seed: int
     for name, certificate in _certificates(train, epsilon, delta, seed).items():
         found = attack_certificate(certificate, trials=TRIALS * effort, seed=seed)
         allowed = delta if name == "gaussian" else 0.0
-        rows.append({**_row("best guess", found, epsilon, allowed), "method": name, "unit": "rating value"})
+        rows.append({**attack_row("best guess", found, epsilon, allowed), "method": name, "unit": "rating value"})
     return rows
 
 
@@ -125,12 +127,13 @@ def attack_leak(scale: Scale, epsilon: float, seed: int, effort: int) -> list[Ro
     for own, name in ((True, "dpsr-as-published"), (False, "dpsr-as-published, own rating withheld")):
         leak = attack_mean(scale, epsilon, trials=4 * TRIALS * effort, seed=seed, own=own)
         note = f"TPR - e^epsilon FPR is {leak.excess:+.4f} at the chosen threshold"
-        row = _row("mean leak", leak.guesses, epsilon, 0.0, note)
+        row = attack_row("mean leak", leak.guesses, epsilon, 0.0, note)
         rows.append({**row, "method": name, "unit": "rating value", "epsilon_low": leak.epsilon_low})
     return rows
 
 
-def _row(attack: str, found: Guesses, epsilon: float, delta: float, note: str = "") -> Row:
+def attack_row(attack: str, found: Guesses, epsilon: float, delta: float, note: str = "") -> Row:
+    """What was reached, beside what (epsilon, delta) allows."""
     return {
         "attack": attack,
         "advantage": found.advantage,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import resource
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from math import isfinite
@@ -17,7 +18,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from dpsr.data import realistic
-from dpsr.evaluate.contract import Recommender
+from dpsr.evaluate.contract import Protection
 from dpsr.evaluate.protocol import PROTOCOLS, Predictions
 from dpsr.evaluate.registry import build
 from dpsr.evaluate.runner.jobs import Job, Row
@@ -31,17 +32,10 @@ def measure_method(job: Job, arrays: Path) -> list[Row]:
     protocol = PROTOCOLS[job.protocol]
     split = protocol.split(job.set, job.seed)
     method = build(job.what, job.epsilon, job.delta, job.noise_seed, job.learner_seed)
-    forget_peak()
-    before, busy = perf_counter(), process_time()
-    method.fit(split.train)
-    cost = {
-        "fit_seconds": perf_counter() - before,
-        "cpu_seconds": process_time() - busy,
-        "peak_mb": peak_megabytes(),
-    }
+    cost = cost_of(lambda: method.fit(split.train))
     scores = protocol.score(method, split, job.seed)
     save_arrays(arrays, Predictions.of(method, split, job.seed).arrays())
-    return [finite({**_protection(method), **scores, **cost})]
+    return [finite({**told(method.protection), **scores, **cost})]
 
 
 def measure_forecast(job: Job, _: Path) -> list[Row]:
@@ -50,8 +44,20 @@ def measure_forecast(job: Job, _: Path) -> list[Row]:
     return [{"share_of_constant": DPSR.plan(train.mask, train.scale, [job.epsilon or 0.0])[0].share}]
 
 
-def _protection(method: Recommender) -> Row:
-    protection = method.protection
+def cost_of(fit: Callable[[], object]) -> Row:
+    """What fitting takes: seconds by the clock and by the processor, and the largest memory."""
+    forget_peak()
+    before, busy = perf_counter(), process_time()
+    fit()
+    return {
+        "fit_seconds": perf_counter() - before,
+        "cpu_seconds": process_time() - busy,
+        "peak_mb": peak_megabytes(),
+    }
+
+
+def told(protection: Protection) -> Row:
+    """What a method protects, as a row says it."""
     return {
         "unit": protection.unit,
         "exact_epsilon": protection.epsilon,

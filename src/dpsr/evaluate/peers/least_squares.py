@@ -47,7 +47,8 @@ ITEM_SIGNAL = np.array([BIAS_SIGNAL, *[FACTOR_SIGNAL] * RANK])
 """Prior variances of an item vector."""
 ITEM_WEIGHT = np.array([1.0, *[FACTOR_SIGNAL] * RANK])
 """What one rating adds to the diagonal of an item's gram matrix, about."""
-OWN_RIDGE = RESIDUAL / np.array([BIAS_SIGNAL, *[1.0] * RANK])
+OWN_RIDGE = RESIDUAL / np.array([BIAS_SIGNAL, *[0.05] * RANK])
+"""What users' own coefficients are shrunk by; with less, users fit the noise in the shared factors."""
 
 
 def unit_values(ratings: RawRatings) -> Floats:
@@ -55,18 +56,25 @@ def unit_values(ratings: RawRatings) -> Floats:
     return (ratings.values - ratings.scale.midpoint) / (ratings.scale.width / 2)
 
 
-@kernel
 def normal_equations(indptr: Ints, columns: npt.NDArray[np.int32], y: Floats, x: Floats) -> tuple[Floats, Floats]:
     """gram (rows, d, d) and right (rows, d) of every row; `y` in the order of `columns`."""
+    return weighted_equations(indptr, columns, np.ones(len(columns)), y, x)
+
+
+@kernel
+def weighted_equations(
+    indptr: Ints, columns: npt.NDArray[np.int32], weights: Floats, y: Floats, x: Floats
+) -> tuple[Floats, Floats]:
+    """The same, every term with its weight."""
     rows, d = len(indptr) - 1, x.shape[1]
     gram, right = np.zeros((rows, d, d)), np.zeros((rows, d))
     for a in range(rows):
         for t in range(indptr[a], indptr[a + 1]):
-            other = x[columns[t]]
+            other, w = x[columns[t]], weights[t]
             for p in range(d):
-                right[a, p] += y[t] * other[p]
+                right[a, p] += w * y[t] * other[p]
                 for q in range(d):
-                    gram[a, p, q] += other[p] * other[q]
+                    gram[a, p, q] += w * other[p] * other[q]
     return gram, right
 
 

@@ -38,7 +38,7 @@ from dpsr.evaluate.report.charts import (
 from dpsr.evaluate.report.comparisons import Fits, split_of
 from dpsr.evaluate.report.files import write_text
 from dpsr.evaluate.report.tables import Table
-from dpsr.evaluate.report.tidy import Mean, is_ours, means
+from dpsr.evaluate.report.tidy import Mean, by_unit, is_ours, means, units_of
 from dpsr.evaluate.runner.jobs import Job
 from dpsr.evaluate.sets import RatingSet
 
@@ -101,21 +101,27 @@ def breakdowns(fits: Fits, table: pa.Table, shown_at: float | None) -> list[Brea
     """Everything, of all sets; what is shown at one epsilon only is taken at `shown_at`."""
     found = []
     for ratings in fits.sets:
-        found += [_frontier(table, ratings), _improvement(fits, table, ratings), _overlap(fits, ratings)]
+        found += [*_frontiers(table, ratings), _improvement(fits, table, ratings), _overlap(fits, ratings)]
         if shown_at is not None:
             found += _by_class(fits, ratings, shown_at)
             found.append(_calibration(fits, ratings, shown_at))
     return [one for one in found if one.points]
 
 
-def _frontier(table: pa.Table, ratings: RatingSet) -> Breakdown:
-    points = tuple(
-        Point(method, float("nan") if epsilon is None else epsilon, _epsilon(epsilon), mean)
-        for (name, method, epsilon), mean in means(table, ("set", "method", "epsilon"), "rmse").items()
-        if name == ratings.name
-    )
-    across, up = "ε (smaller is more private)", _ERRORS[1]
-    return Breakdown("frontier", ratings.name, "privacy and accuracy", across, up, points, log=True)
+def _frontiers(table: pa.Table, ratings: RatingSet) -> list[Breakdown]:
+    """One for each unit of protection: two units have no axis in common."""
+    found = means(table, ("set", "method", "epsilon"), "rmse")
+    charts = []
+    for unit, methods in by_unit(units_of(table)).items():
+        points = tuple(
+            Point(method, float("nan") if epsilon is None else epsilon, _epsilon(epsilon), mean)
+            for (name, method, epsilon), mean in found.items()
+            if name == ratings.name and method in methods
+        )
+        name = "frontier" if is_ours(unit) else f"frontier_{unit.split()[0]}"
+        across, up = f"ε for one {unit} (smaller is more private)", _ERRORS[1]
+        charts.append(Breakdown(name, ratings.name, "privacy and accuracy", across, up, points, log=True))
+    return charts
 
 
 def _improvement(fits: Fits, table: pa.Table, ratings: RatingSet) -> Breakdown:
@@ -251,7 +257,7 @@ def chart_of(breakdown: Breakdown, units: Mapping[str, str]) -> Chart:
 def _line(method: str, points: Sequence[Point], place: int, unit: str) -> Line:
     ours = method == OURS
     return Line(
-        method,
+        method if is_ours(unit) or not unit else f"{method} [{unit}]",
         tuple(p.x for p in points),
         tuple(p.mean.value for p in points),
         tuple(p.mean.deviation for p in points),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -81,26 +82,43 @@ def significance_table(fits: Fits) -> Table:
     """One row per set, other method and epsilon. The corrections hold for all rows together."""
     errors: Callable[[Job], Floats] = cache(fits.squared_errors)
     found = [
-        (ratings, method, epsilon, compared)
+        Compared(ratings.name, method, epsilon, compared)
         for ratings in fits.sets
         for epsilon in fits.epsilons
         for method in fits.methods
         if method != OURS and (compared := _compared(fits, errors, ratings, method, epsilon)) is not None
     ]
-    t_p, rank_p = (holm([getattr(row[3], name) for row in found]) for name in ("p", "wilcoxon_p"))
-    rows = tuple(
-        (
-            ratings.name, method, fits.units.get(method, ""), epsilon, compared.mean, compared.t, compared.p, float(p),
-            float(rank), compared.seeds_p, compared.n_users, verdict(compared.mean, float(p)),
-        )
-        for (ratings, method, epsilon, compared), p, rank in zip(found, t_p, rank_p, strict=True)
-    )  # fmt: skip
-    header = (
-        "set", "against", "unit", "epsilon", "MSE difference", "t", "p", "p, Holm", "p, Wilcoxon, Holm",
+    title = f"{OURS} against every other method (positive difference: {OURS} has the smaller squared error)"
+    return Table("significance", title, comparison_header("MSE"), comparison_rows(found, fits.units))
+
+
+class Compared(NamedTuple):
+    """Ours against one method, at one epsilon on one set."""
+
+    name: str
+    method: str
+    epsilon: float
+    found: ErrorComparison
+
+
+def comparison_header(measure: str) -> tuple[str, ...]:
+    """Titles of the columns that `comparison_rows` fills."""
+    return (
+        "set", "against", "unit", "epsilon", f"{measure} difference", "t", "p", "p, Holm", "p, Wilcoxon, Holm",
         "p, over seeds", "users", "verdict",
     )  # fmt: skip
-    title = f"{OURS} against every other method (positive difference: {OURS} has the smaller squared error)"
-    return Table("significance", title, header, rows)
+
+
+def comparison_rows(compared: Sequence[Compared], units: Mapping[str, str]) -> tuple[Cells, ...]:
+    """One row each; the corrections hold for all rows together. A positive difference is in our favour."""
+    t_p, rank_p = (holm([getattr(one.found, name) for one in compared]) for name in ("p", "wilcoxon_p"))
+    return tuple(
+        (
+            name, method, units.get(method, ""), epsilon, found.mean, found.t, found.p, float(p), float(rank),
+            found.seeds_p, found.n_users, verdict(found.mean, float(p)),
+        )
+        for (name, method, epsilon, found), p, rank in zip(compared, t_p, rank_p, strict=True)
+    )  # fmt: skip
 
 
 def verdict(difference: float, p: float) -> str:

@@ -5,14 +5,16 @@ A run that failed has its `error` filled in and its numbers empty. Nothing is ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from dpsr.evaluate.contract import JOINT, OUR_UNIT, UNITS
-from dpsr.evaluate.measure import ATTACK, FORECAST, LEARNERS, METHOD
+from dpsr.evaluate.likes.protocol import METRICS as LIST_METRICS
+from dpsr.evaluate.likes.registry import OUR_LISTS
+from dpsr.evaluate.measure import ATTACK, FORECAST, LEARNERS, LIKES, LIKES_ATTACK, METHOD
 from dpsr.evaluate.protocol import HeldOutRatings
 from dpsr.evaluate.registry import OURS
 from dpsr.evaluate.runner.jobs import Job, Row
@@ -29,6 +31,14 @@ SCHEMAS: dict[str, pa.Schema] = {
         [
             ("set", _TEXT), ("method", _TEXT), ("unit", _TEXT), *_numbers("epsilon", "exact_epsilon", "delta"),
             ("seed", _COUNT), *_numbers(*HeldOutRatings.metrics, "fit_seconds", "cpu_seconds", "peak_mb"),
+            ("public", _TEXT), ("note", _TEXT), ("error", _TEXT),
+        ]
+    ),
+    LIKES: pa.schema(
+        [
+            ("set", _TEXT), ("protocol", _TEXT), ("method", _TEXT), ("unit", _TEXT),
+            *_numbers("epsilon", "exact_epsilon", "delta"), ("seed", _COUNT),
+            *_numbers(*LIST_METRICS, "fit_seconds", "cpu_seconds", "peak_mb"),
             ("public", _TEXT), ("note", _TEXT), ("error", _TEXT),
         ]
     ),
@@ -49,6 +59,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         ]
     ),
 }  # fmt: skip
+SCHEMAS[LIKES_ATTACK] = SCHEMAS[ATTACK]
 """Columns by measure. `epsilon` is what was asked for, empty for methods without a budget; `exact_epsilon` is what the
 receipt says. `error` is why there are no numbers."""
 
@@ -127,12 +138,23 @@ def units_of(table: pa.Table) -> dict[str, str]:
         for row in rows
         if row["unit"]
     }
-    return dict(sorted(pairs.items(), key=lambda pair: (pair[0] != OURS, unit_order(pair[1]))))
+    return dict(sorted(pairs.items(), key=lambda pair: (pair[0] not in (OURS, OUR_LISTS), unit_order(pair[1]))))
 
 
 def unit_order(unit: str) -> tuple[int, str]:
     """The place of a unit in tables."""
     return next((place for place, name in enumerate(UNITS) if unit.startswith(name)), len(UNITS)), unit
+
+
+def by_unit(units: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Methods by what they protect, each group with the models without privacy: an epsilon has one meaning in it."""
+    plain = {method: unit for method, unit in units.items() if unit == "none"}
+    found: dict[str, dict[str, str]] = {}
+    for name in UNITS:
+        mine = {method: unit for method, unit in units.items() if unit.startswith(name)}
+        if mine and name != "none":
+            found[name] = {**mine, **plain}
+    return found or {"none": plain}
 
 
 def is_ours(unit: str) -> bool:

@@ -28,15 +28,27 @@ from dpsr.errors import ReleaseError
 from dpsr.quoting import file_name, printable
 from dpsr.release.folder.budget import read_budget
 from dpsr.release.folder.item_tables import read_item_side
-from dpsr.release.folder.layout import BUDGET, CARD, KNOWN, LAYOUTS, MOST_BYTES, NOT_PRIVATE, Layout, memory_of_machine
+from dpsr.release.folder.layout import (
+    BUDGET,
+    CARD,
+    KNOWN,
+    LAYOUTS,
+    LIKES_LAYOUT,
+    MOST_BYTES,
+    NOT_PRIVATE,
+    Layout,
+    memory_of_machine,
+)
+from dpsr.release.folder.likes_tables import read_likes
 from dpsr.release.folder.value_tables import read_values
 from dpsr.release.folder.warning import warning_text
+from dpsr.release.likes.likes_release import LikesRelease
 from dpsr.release.people.item_release import ItemRelease
 from dpsr.release.release import Release
 
 _MOST_LISTED = 20
 
-AnyRelease = Release | ItemRelease
+AnyRelease = Release | ItemRelease | LikesRelease
 
 READERS: Mapping[str, Callable[[Mapping[str, bytes], Certificate], tuple[list[Check], AnyRelease | None]]] = {
     "value": read_values,
@@ -103,7 +115,8 @@ def examine(folder: Path) -> Examination:
 def load_release(path: str | Path) -> Any:
     """Read a release folder back; it predicts and recommends exactly as the fitted model did.
 
-    A `Release` of ratings where values are protected, an `ItemRelease` where people or ratings are.
+    A `Release` of ratings where values are protected, an `ItemRelease` where people or ratings are, a `LikesRelease`
+    where interactions are.
 
     Everything is checked first, as `dpsr verify` does: what does not hold is an error. Whether the release is private,
     its certificate says.
@@ -179,13 +192,13 @@ def _contents(
     if certificate is None:
         checks.append(Check(False, f"the tables were not opened, because {CERTIFICATE} cannot be read"))
         return None, None
-    layout = LAYOUTS[certificate.unit]
+    layout = LIKES_LAYOUT if certificate.likes else LAYOUTS[certificate.unit]
     checks += _layout(layout, manifest)
     missing = sorted(layout.required - set(files))
     if missing:
         checks.append(Check(False, f"the tables were not opened, because {', '.join(missing)} cannot be trusted"))
         return certificate, None
-    found, release = READERS[certificate.unit](files, certificate)
+    found, release = (read_likes if certificate.likes else READERS[certificate.unit])(files, certificate)
     checks += [*found, *_pages(files, certificate)]
     return certificate, release
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -33,21 +33,26 @@ from dpsr.errors import ReleaseError
 from dpsr.release.folder.atomic import atomic_folder, sync_tree
 from dpsr.release.folder.item_tables import write_item_side
 from dpsr.release.folder.layout import ITEMS, MODEL, NOT_PRIVATE, RATINGS, USERS
+from dpsr.release.folder.likes_tables import write_likes
 from dpsr.release.folder.model_form import MODEL_FORMAT, check_model
 from dpsr.release.folder.parquet import writer
 from dpsr.release.folder.personal_form import NOISY_COLUMNS, personal_record
 from dpsr.release.folder.warning import warning_text
 from dpsr.release.keys import SigningKey
+from dpsr.release.likes.likes_release import LikesRelease
 from dpsr.release.people.item_release import ItemRelease
 from dpsr.release.release import Contents
 from dpsr.types import Census, Mask
+
+AnyContents: TypeAlias = Contents | ItemRelease | LikesRelease
+"""What a folder may hold."""
 
 _FIXED_BYTES, _BYTES_PER_RATING, _BYTES_PER_ROW = 3_000_000, 48, 1_500
 """Certificate and pages; six columns of eight bytes; some two hundred numbers for each user and item."""
 
 
 def write_release(
-    contents: Contents | ItemRelease,
+    contents: AnyContents,
     path: Path,
     *,
     overwrite: bool = False,
@@ -62,6 +67,8 @@ def write_release(
         draft.mkdir()
         if isinstance(contents, ItemRelease):
             write_item_side(contents, draft)
+        elif isinstance(contents, LikesRelease):
+            write_likes(contents, draft)
         else:
             _write_files(contents, draft)
         for name, text in (pages or {}).items():

@@ -42,14 +42,14 @@ def write_item_side(release: ItemRelease, folder: Path) -> None:
     features = pa.FixedSizeListArray.from_arrays(
         pa.array(np.ascontiguousarray(side.features).ravel()), side.features.shape[1]
     )
-    _write(
+    write_table(
         folder / CELLS,
         pa.table(
             {"effect": side.effects, "uncertainty": side.uncertainty, "features": features, "count": crowd.counts}
         ),
     )
     titles = {} if release.titles is None else {"title": pa.array([one or "" for one in release.titles], pa.string())}
-    _write(folder / ITEMS, pa.table({"item": release.index.named, **titles}))
+    write_table(folder / ITEMS, pa.table({"item": release.index.named, **titles}))
     write_synthetic(release, folder / SYNTHETIC)
     if not release.certificate.private:
         (folder / NOT_PRIVATE).write_text(warning_text(release.certificate), "utf-8")
@@ -62,11 +62,11 @@ def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tupl
         record = read_model(files[MODEL], certificate.unit)
         scale, n_cells = scale_of(record), certificate.public["cells"]
         declared = certificate.public["declared_items"] is not None
-        _check_sizes(record, n_cells, declared)
+        check_sizes(record, n_cells, declared)
         width = len(record["mean"]) - 1
-        cells = _table(files[CELLS], CELLS, _cell_columns(width), n_cells)
+        cells = checked_table(files[CELLS], CELLS, _cell_columns(width), n_cells)
         columns = (Column("item", "id"), Column("title", "id", optional=True))
-        items = _table(files[ITEMS], ITEMS, columns, record["named"])
+        items = checked_table(files[ITEMS], ITEMS, columns, record["named"])
         named = vocabulary(items["item"], ITEMS, "item") if record["named"] else pa.array([], type=pa.string())
         checks.append(Check(True, "the tables have exactly the columns and rows that a release of items has"))
         titles = titles_of(items)
@@ -112,7 +112,8 @@ def _asked(record: Mapping[str, Any]) -> Synthesis | None:
     return None if found is None else Synthesis(found["people"], found["seed"])
 
 
-def _check_sizes(record: Mapping[str, Any], n_cells: int, declared: bool) -> None:
+def check_sizes(record: Mapping[str, Any], n_cells: int, declared: bool) -> None:
+    """Refuse cells that are neither a declared list's nor those of a hash."""
     if not 1 <= n_cells <= MOST_ROWS or (not declared and n_cells != HASHED_CELLS):
         raise MalformedError(f"the certificate states {n_cells:,} cells, and a release has {HASHED_CELLS:,} or a list")
     if declared and record["named"] != n_cells:
@@ -124,14 +125,16 @@ def _check_numbers(cells: Mapping[str, Any], record: Mapping[str, Any]) -> None:
         raise MalformedError(f"{CELLS} and {MODEL}: a variance or a count is negative")
 
 
-def _table(data: bytes, name: str, columns: tuple[Column, ...], rows: int) -> Mapping[str, Any]:
+def checked_table(data: bytes, name: str, columns: tuple[Column, ...], rows: int) -> Mapping[str, Any]:
+    """The columns of a table, or an error that names its file."""
     try:
         return read_table(data, columns, rows)
     except MalformedError as error:
         raise MalformedError(f"{name}: {error}") from None
 
 
-def _write(path: Path, table: pa.Table) -> None:
+def write_table(path: Path, table: pa.Table) -> None:
+    """A table as `checked_table` reads it."""
     with writer(path, table.schema) as file:
         file.write_table(table)
 

@@ -17,6 +17,7 @@ from dpsr.certify.signature import MOST_BYTES as MOST_SIGNATURE_BYTES
 
 MODEL, NOT_PRIVATE, CARD, BUDGET = "model.json", "NOT_PRIVATE.txt", "card.html", "budget.json"
 RATINGS, USERS, ITEMS, CELLS = "ratings.parquet", "users.parquet", "items.parquet", "cells.parquet"
+TASTE = "taste.parquet"
 SYNTHETIC = "synthetic.parquet"
 
 MOST_BYTES = {
@@ -31,6 +32,7 @@ MOST_BYTES = {
     USERS: 1 << 33,
     ITEMS: 1 << 33,
     CELLS: 1 << 33,
+    TASTE: 1 << 33,
     SYNTHETIC: 1 << 33,
 }
 """Of each file, at most. Eight gigabytes hold some half a billion ratings, more than are loaded into memory."""
@@ -52,6 +54,9 @@ _PAGES = frozenset({CARD, BUDGET, NOT_PRIVATE})
 
 _OF_PEOPLE = Layout(frozenset({CERTIFICATE, MODEL, CELLS, ITEMS}), _PAGES | {SYNTHETIC})
 
+LIKES_LAYOUT = Layout(_OF_PEOPLE.required | {TASTE}, _PAGES)
+"""Where nobody rates."""
+
 LAYOUTS = {
     "value": Layout(frozenset({CERTIFICATE, MODEL, RATINGS, USERS, ITEMS}), _PAGES),
     "rating": _OF_PEOPLE,
@@ -59,7 +64,7 @@ LAYOUTS = {
 }
 """By unit of protection. Everything but the manifest and the signatures, which lie outside it."""
 
-KNOWN = frozenset({MANIFEST, SIGNATURES}).union(*(layout.allowed for layout in LAYOUTS.values()))
+KNOWN = frozenset({MANIFEST, SIGNATURES}).union(*(layout.allowed for layout in (*LAYOUTS.values(), LIKES_LAYOUT)))
 
 
 def memory_of_machine() -> int:

@@ -19,6 +19,7 @@ from dpsr.release.folder.personal_form import FORM as PERSONAL
 from dpsr.synthesis.people import MOST_PEOPLE
 from dpsr.types import Scale
 from dpsr.types.item_side import ACTIVITY_BINS
+from dpsr.types.likes_side import METHODS as SCORES
 from dpsr.types.scale import LARGEST as LARGEST_RATING
 
 MODEL_FORMAT = "dpsr-model-2"
@@ -29,6 +30,7 @@ _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 _COUNT = {"type": "integer", "minimum": 0, "maximum": 1 << 53}
 _RATING = {"type": "number", "minimum": -LARGEST_RATING, "maximum": LARGEST_RATING}
 _VECTOR = {"type": "array", "minItems": 1, "maxItems": MOST_WIDE, "items": _NUMBER}
+_POSITIVE = {"type": "number", "minimum": 0, "maximum": LARGEST}
 _SETTINGS = {
     "epsilon": {"type": "number", "minimum": 0, "maximum": 100},
     "delta": {"anyOf": [{"type": "null"}, _SHARE]},
@@ -86,7 +88,24 @@ def _of_people(unit: str) -> dict[str, Any]:
     )
 
 
+LIKES = "likes"
+"""The form of a release of likes, at whichever unit."""
+
 _FORMS = {
+    LIKES: _closed(
+        True,
+        {
+            "format": {"const": MODEL_FORMAT},
+            "unit": {"enum": ["rating", "user"]},
+            "method": {"const": LIKES},
+            "settings": _closed(False, {name: _SETTINGS[name] for name in ("epsilon", "delta", "unit")}),
+            "scores": {"enum": list(SCORES)},
+            "named": {"type": "integer", "minimum": 0, "maximum": (1 << 31) - 1},
+            "frequent": {"type": "integer", "minimum": 0, "maximum": 1 << 20},
+            "ridge": {**_VECTOR, "items": _POSITIVE},
+            "gram": {**_VECTOR, "items": _POSITIVE},
+        },
+    ),
     "value": _closed(
         True,
         {
@@ -105,7 +124,7 @@ _FORMS = {
     ),
     **{unit: _of_people(unit) for unit in ("rating", "user")},
 }
-"""By unit of protection."""
+"""By unit of protection, and of likes."""
 
 _ASYMMETRY = 1e-8
 """Of a covariance, relative to its largest entry: what sums of doubles in two orders may differ by, and more."""

@@ -154,7 +154,7 @@ def _values(chunks: pa.ChunkedArray, column: Column) -> Any:
     values: AnyArray = numbers.to_numpy(zero_copy_only=False).copy()
     if column.kind != "whole" and not bool((np.abs(values) <= _LARGEST[values.dtype.char]).all()):
         raise MalformedError(f"its column {column.name} holds something that is not a number of at most {LARGEST:g}")
-    return values.reshape(len(array), -1) if column.kind in _VECTORS else values
+    return values.reshape(len(array), array.type.list_size) if column.kind in _VECTORS else values
 
 
 def _one_array(chunks: pa.ChunkedArray) -> pa.Array:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from dpsr.errors import ParameterError
 from dpsr.quoting import printable
+from dpsr.release.likes.likes_release import LikesRelease
 from dpsr.release.lists.ranking import Recommendations
 from dpsr.release.lists.tables import RecommendationLists
 from dpsr.release.people.item_release import ItemRelease
@@ -21,9 +22,9 @@ from dpsr.types import Mask
 from dpsr.types.mask import Ids
 
 
-def list_of_user(release: Release | ItemRelease, user: str | int, n: int = 10) -> pa.Table:
+def list_of_user(release: Release | ItemRelease | LikesRelease, user: str | int, n: int = 10) -> pa.Table:
     """The list of a user the release knows; an unknown one is an error with suggestions."""
-    if isinstance(release, ItemRelease):
+    if isinstance(release, ItemRelease | LikesRelease):
         return _table(user, release.recommend(user, n))
     require_user(release.mask, user)
     code = release.ids.user_code(user)
@@ -42,8 +43,17 @@ def lists_of_users(release: Release, users: Ids, n: int, unknown: str) -> Recomm
     return RecommendationLists(pa.concat_tables(tables) if tables else empty)
 
 
-def list_of_guest(release: Release | ItemRelease, rated: list[str], n: int = 10) -> pa.Table:
+def list_of_likes(release: Release | ItemRelease | LikesRelease, liked: list[str], n: int = 10) -> pa.Table:
+    """The list of somebody new from what they did, where interactions were learned from; nothing is stored."""
+    if not isinstance(release, LikesRelease):
+        raise ParameterError("this release was learned from ratings: write --rated ITEM=RATING for somebody new.")
+    return _table(None, release.fold_in(liked, None, n))
+
+
+def list_of_guest(release: Release | ItemRelease | LikesRelease, rated: list[str], n: int = 10) -> pa.Table:
     """The list of somebody new, from their own ratings `ITEM=RATING`; nothing is stored."""
+    if isinstance(release, LikesRelease):
+        raise ParameterError("this release was learned from interactions: write --liked ITEM for what somebody did.")
     pairs = [_parsed(text) for text in rated]
     items, values = [item for item, _ in pairs], [value for _, value in pairs]
     if isinstance(release, ItemRelease):

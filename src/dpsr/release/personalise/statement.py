@@ -12,8 +12,9 @@ def statement(certificate: Certificate) -> str:
     if not certificate.private:
         return f"NOT PRIVATE: {'; '.join(certificate.reasons)}. {FOR_WHOM}"
     delta = f", delta = {certificate.delta:.3g}" if certificate.delta else ""
+    rows = "interactions" if certificate.likes else "ratings"
     return (
-        f"{FOR_WHOM} It was computed from that person's own ratings and the release; nobody else's ratings entered but "
+        f"{FOR_WHOM} It was computed from that person's own {rows} and the release; nobody else's {rows} entered but "
         f"through the release. Everything together is joint differential privacy at epsilon = {certificate.epsilon:.6g}"
         f"{delta}, unit: {certificate.unit}."
     )

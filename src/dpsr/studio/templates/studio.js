@@ -52,7 +52,7 @@
     const rows = [...document.querySelectorAll("#steps tbody tr")].map((row) => ({
       text: row.dataset.epsilon, epsilon: Number(row.dataset.epsilon), x: Number(row.dataset.x), y: Number(row.dataset.y),
       error: Number(row.dataset.error), share: Number(row.dataset.share),
-      factor: row.cells[1].textContent, guess: row.cells[2].textContent,
+      factor: row.cells[1].textContent, guess: row.cells[2].textContent, people: row.dataset.people,
     }));
     const field = by("epsilon");
     const set = (id, text) => { const place = by(id); if (place) place.textContent = text; };
@@ -64,7 +64,7 @@
       if (b.epsilon === value) return { ...b, exact: true };
       const t = (Math.log(value) - Math.log(a.epsilon)) / (Math.log(b.epsilon) - Math.log(a.epsilon));
       const mix = (name) => a[name] + t * (b[name] - a[name]);
-      return { x: mix("x"), y: mix("y"), error: mix("error"), share: mix("share"), exact: false };
+      return { x: mix("x"), y: mix("y"), error: mix("error"), share: mix("share"), people: a.people, exact: false };
     };
     const up = (number, digits) => (Math.ceil(number * 10 ** digits - 1e-9) / 10 ** digits).toFixed(digits);
     const show = () => {
@@ -79,6 +79,7 @@
       set("guess", here.exact ? here.guess : guess > 99.99 ? "> 99.99 %" : up(guess, 2) + " %");
       set("error", here.error.toFixed(2));
       set("share", Math.round(100 * here.share) + " %");
+      set("people", here.people);
       const left = by("left");
       if (left) {
         const after = Number(left.dataset.left) - value;

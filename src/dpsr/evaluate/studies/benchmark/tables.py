@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +20,7 @@ from dpsr.evaluate.report.tables import (
     methods_by_epsilon,
     metric_title,
 )
-from dpsr.evaluate.report.tidy import distinct, means, units_of
+from dpsr.evaluate.report.tidy import by_unit, distinct, means, units_of
 
 
 def sections(
@@ -30,7 +31,10 @@ def sections(
 
     def grids(*numbers: tuple[str, int]) -> str:
         return markdown(
-            methods_by_epsilon(table, name, number, units, digits=digits) for name in sets for number, digits in numbers
+            protecting(unit, methods_by_epsilon(table, name, number, mine, digits=digits))
+            for name in sets
+            for number, digits in numbers
+            for unit, mine in by_unit(units).items()
         )
 
     lost = failures_table([table, downstream, attacks])
@@ -40,13 +44,22 @@ def sections(
         "significance": headlines(significance) + markdown(verdict_table(significance, table, name) for name in sets),
         "ranking": grids(("precision_at_10", 4), ("ndcg_at_10", 4)),
         "cost": grids(("cpu_seconds", 1), ("peak_mb", 0))
-        + markdown(methods_by_epsilon(table, name, "exact_epsilon", units, digits=3) for name in sets[:1]),
+        + markdown(
+            protecting(unit, methods_by_epsilon(table, name, "exact_epsilon", mine, digits=3))
+            for name in sets[:1]
+            for unit, mine in by_unit(units).items()
+        ),
         "downstream": _splits(downstream)
         + markdown(learners_table(downstream, name) for name in distinct(downstream, "set")),
         "attacks": _splits(attacks) + markdown(attacks_table(attacks, name) for name in distinct(attacks, "set")),
         "failures": lost.markdown() if lost.rows else "Every run ended with a result.\n",
     }
     return {name: text for name, text in found.items() if text}
+
+
+def protecting(unit: str, table: Table) -> Table:
+    """A table of methods of one unit, which its title names: an epsilon of another is another promise."""
+    return replace(table, title=f"{table.title}; ε for one {unit}" if unit != "none" else table.title)
 
 
 def document_of(parts: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dpsr.evaluate.registry import BIAS, METHODS, OWN_MEAN, PEOPLE, REFERENCE
-from dpsr.evaluate.report.charts import BLUE, GREEN, GREY, ORANGE, VERMILION
+from dpsr.evaluate.report.charts import BLUE, GREEN, GREY, ORANGE, SKY, VERMILION
 from dpsr.evaluate.report.tables import Cells, Table
 from dpsr.evaluate.report.tidy import Averages, grouped
 from dpsr.evaluate.studies.frontier.tables import (
@@ -60,7 +60,8 @@ PEOPLE_UNITS: Mapping[str, PeopleUnit] = {
         {
             PEOPLE["user"]: "dpsr, personalised (joint DP)",
             "noisy-bias": "noisy item biases, own level (joint DP)",
-            "dp-als": "DP-ALS (joint DP)",
+            "dp-als": "DP-ALS, adaptive weights (joint DP)",
+            "dp-sgd-user": "DP-SGD on the factorisation, whole users (joint DP)",
             "noisy-level": "own mean, noisy level (joint DP)",
             **_YARDSTICKS,
         },
@@ -68,12 +69,14 @@ PEOPLE_UNITS: Mapping[str, PeopleUnit] = {
             PEOPLE["user"]: (VERMILION, "o", 2.6),
             "noisy-bias": (BLUE, "^", 1.6),
             "dp-als": (GREEN, "D", 1.6),
+            "dp-sgd-user": (SKY, "s", 1.2),
             "noisy-level": (GREY, "v", 1.2),
         },
         PEOPLE_TARGETS,
         {
             "at most the own mean's + 0.5 %": (OWN_MEAN, WORSE_THAN_OWN_MEAN),
             "at most DP-ALS's": ("dp-als", 1.0),
+            "at most user-level DP-SGD's": ("dp-sgd-user", 1.0),
             "at most noisy biases'": ("noisy-bias", 1.0),
         },
     ),

@@ -249,44 +249,50 @@ def header_of(epsilons: Sequence[float]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Look:
-    """How a chart shows methods: titles, colour, marker and width of lines, styles of levels, goals, the axis."""
+    """How a chart shows methods: titles, colour, marker and width of lines, styles of levels, goals, the axes."""
 
     titles: Mapping[str, str]
     lines: Mapping[str, tuple[str, str, float]]
     levels: Mapping[str, str]
     targets: Mapping[str, Targets]
     axis: str
+    number: str = "rmse"
+    up: str = "RMSE on held-out ratings"
+    aim: str = "aim below"
 
 
 VALUES = Look(TITLES, LINES, LEVELS, TARGETS, "ε per rating (smaller is more private)")
 
 
-def frontier_chart(rows: pa.Table, name: str, epsilons: Sequence[float], look: Look = VALUES) -> Chart:
-    """RMSE against epsilon on one set: private methods as lines with bands, yardsticks as levels, targets as marks."""
+def frontier_chart(
+    rows: pa.Table, name: str, epsilons: Sequence[float], look: Look = VALUES, called: str | None = None
+) -> Chart:
+    """RMSE, or what the look names, against epsilon: methods as lines, yardsticks as levels, targets as marks."""
     averages = Averages(rows)
     lines = [line for method in look.lines if (line := _line(averages, name, method, epsilons, look)) is not None]
     levels = tuple(
         Level(look.titles[method], mean.value, style=style)
         for method, style in look.levels.items()
-        if (mean := averages.at(name, method, None)) is not None
+        if (mean := averages.at(name, method, None, look.number)) is not None
     )
     heights = [y for line in lines for y in line.y] + [level.y for level in levels]
     aims = look.targets.get(name, Targets()).aim
     goals = [(epsilon, aims[epsilon]) for epsilon in epsilons if epsilon in aims]
     if goals:
         x, y = zip(*goals, strict=True)
-        lines.append(Line("aim below", x, y, marker="_", size=13, style="none"))
+        lines.append(Line(look.aim, x, y, marker="_", size=13, style="none"))
     panel = Panel(
         f"{name}: privacy and accuracy (not private: seeded, raw test ratings)",
-        look.axis, "RMSE on held-out ratings", tuple(lines), levels,
+        look.axis, look.up, tuple(lines), levels,
         ticks=epsilon_ticks(epsilons), log=True, limits=padded(heights),
     )  # fmt: skip
     margins = (0.08, 0.98, 0.22, 0.93)
-    return Chart(f"frontier_{name}", ((panel,),), (9, 6), legend="below", legend_columns=3, margins=margins)
+    return Chart(called or f"frontier_{name}", ((panel,),), (9, 6), legend="below", legend_columns=3, margins=margins)
 
 
 def _line(averages: Averages, name: str, method: str, epsilons: Sequence[float], look: Look) -> Line | None:
-    found = [(epsilon, mean) for epsilon in epsilons if (mean := averages.at(name, method, epsilon)) is not None]
+    means = {epsilon: averages.at(name, method, epsilon, look.number) for epsilon in epsilons}
+    found = [(epsilon, mean) for epsilon, mean in means.items() if mean is not None]
     if not found:
         return None
     colour, marker, width = look.lines[method]

@@ -1,0 +1,126 @@
+"""Interactions on the command line: `--likes`, or a file without a rating column; which reading was taken is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpsr.cli.reading import RatingsSource, at_hand
+
+if TYPE_CHECKING:
+    from dpsr import Interactions
+
+Likes = Annotated[
+    bool,
+    typer.Option(
+        "--likes", help="Rows are interactions (clicks, plays, purchases), not ratings: no --scale is needed."
+    ),
+]
+Weight = Annotated[
+    str | None, typer.Option(help="With --likes: name of the column of weights or counts, if it is not found.")
+]
+
+NO_RATINGS = "There is no rating column, so every row is read as an interaction (--likes)."
+
+
+@dataclass
+class LikesReading:
+    """How a file of interactions is to be read; afterwards `taken` says what was made of it."""
+
+    source: RatingsSource
+    user: str | None
+    item: str | None
+    weight: str | None
+    timestamp: str | None
+    delimiter: str | None
+    query: str | None = None
+    taken: str = ""
+
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """The columns that were named."""
+        return {"user": self.user, "item": self.item, "weight": self.weight, "timestamp": self.timestamp}
+
+    @property
+    def file(self) -> Path:
+        """The file itself; a database and a pipe are read into memory only."""
+        from dpsr.errors import ParameterError
+
+        if self.query is not None or self.source.is_database or self.source.is_stdin:
+            raise ParameterError("a database and standard input are read into memory. Use --engine memory, or a file.")
+        self.taken = self.columns_in(Path(self.source.text))
+        return Path(self.source.text)
+
+    def columns_in(self, path: Path) -> str:
+        """Which columns are taken for what, in words."""
+        from dpsr.data.files.layouts import INTERACTION_ROWS
+        from dpsr.data.files.read import columns_taken
+        from dpsr.quoting import quoted
+
+        found = columns_taken(path, INTERACTION_ROWS, **self.columns, delimiter=self.delimiter)
+        return "Columns: " + ", ".join(f"{role} = {quoted(name)}" for role, name in found.items()) + "."
+
+    def read(self) -> Interactions:
+        """Read it, or say in one sentence why not."""
+        from dpsr import Interactions
+
+        self.source.check(self.query)
+        if self.query is not None:
+            found = Interactions.from_sql(self.source.text, self.query, **self.columns)
+        else:
+            with at_hand(self.source) as path:
+                self.taken = self.columns_in(path)
+                found = Interactions.read(path, **self.columns, delimiter=self.delimiter)
+        self.taken = said(self.taken, found.notes)
+        return found
+
+
+def said(taken: str, notes: Sequence[str]) -> str:
+    """Which reading was taken, and how to choose the other."""
+    words = [taken, *(note[0].upper() + note[1:] for note in notes)]
+    if any("looks like a rating" in note for note in notes):
+        words.append("To release ratings instead, leave out --likes and name their --scale.")
+    return " ".join(words).strip()
+
+
+def reads_likes(
+    likes: bool, scale: str | None, source: RatingsSource, rating: str | None, weight: str | None, delimiter: str | None
+) -> bool:
+    """Whether rows are interactions: as asked, or because no scale was named and the file has no rating column."""
+    from dpsr.errors import ParameterError
+
+    if likes and (scale is not None or rating is not None):
+        raise ParameterError(
+            "interactions have no scale and no rating: leave out --scale and --rating, or leave out --likes to read "
+            "ratings. To take a column as a weight: --weight COLUMN."
+        )
+    if not likes and scale is None and rating is None and not source.is_database and not source.is_stdin:
+        likes = _has_no_rating(Path(source.text), delimiter)
+    if not likes and weight is not None:
+        raise ParameterError("--weight is for interactions. Add --likes, or name the ratings with --rating COLUMN.")
+    if not likes and scale is None:
+        raise ParameterError(
+            "ratings need their scale, LOW:HIGH:STEP as printed on the rating form: --scale 1:5:1. If the rows are "
+            "clicks, plays or purchases: --likes."
+        )
+    return likes
+
+
+def _has_no_rating(path: Path, delimiter: str | None) -> bool:
+    """Whether a file has a user and an item, and no column that looks like a rating."""
+    from dpsr.data.files.layouts import INTERACTION_ROWS
+    from dpsr.data.files.read import columns_taken
+    from dpsr.errors import DataError
+
+    try:
+        columns_taken(path, delimiter=delimiter)
+    except DataError:
+        try:
+            return "user" in columns_taken(path, INTERACTION_ROWS, delimiter=delimiter)
+        except DataError:
+            return False
+    return False

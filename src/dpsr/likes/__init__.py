@@ -1,0 +1,4 @@
+"""Inference where people are protected and nobody rates: popularity and taste from noisy counts and second moments.
+
+Everything here reads noisy answers and public facts alone.
+"""

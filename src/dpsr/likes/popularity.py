@@ -1,0 +1,89 @@
+"""Popularity of cells from several noisy rounds of weighted counts, each over fewer cells than the one before.
+
+Everybody's vector of strengths is scaled to length one *over the cells asked about*, so a round over fewer cells weighs
+each of them more: y = rho x (popularity in units of the first round) + noise. rho is how much larger the sum of the
+round is than what the earlier ones say of the same cells, and a round of noise s tells a cell to precision (rho / s)^2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+
+import numpy as np
+
+from dpsr.arrays import Bools, Floats, Ints
+
+_MOST_GAIN = 4.0
+"""Of rho: nobody has sixteen times as many cells in all as among those that were kept, on average."""
+
+_MANY = 2_000
+"""So many cells may be asked before the tallest of their noise matters."""
+
+_LEAST_SHOWN = 0.3
+"""Deviations: a popularity is never believed to be below so much of its own noise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Popularity:
+    """Noisy popularity of every cell: precision-weighted sums of rounds, and the cells of the last one."""
+
+    weighted: Floats
+    precision: Floats
+    asked: Ints
+    total: float
+    """What all cells together had in the first round: the noise of single cells cancels there."""
+
+    @classmethod
+    def none(cls, n_cells: int) -> Popularity:
+        """Before anything was asked."""
+        return cls(np.zeros(n_cells), np.zeros(n_cells), np.arange(n_cells), 0.0)
+
+    @property
+    def deviation(self) -> Floats:
+        """Of the noise in each estimate."""
+        return np.asarray(1 / np.sqrt(np.maximum(self.precision, 1e-300)))
+
+    @property
+    def estimate(self) -> Floats:
+        """The mean of the rounds; a cell that was left out of a later round is not above one that was kept."""
+        value = self.weighted / np.maximum(self.precision, 1e-300)
+        outside = np.ones(len(value), dtype=np.bool_)
+        outside[self.asked] = False
+        if outside.any() and len(self.asked):
+            value[outside] = np.minimum(value[outside], value[self.asked].min())
+        return value
+
+    @property
+    def shown(self) -> Floats:
+        """Positive popularity, for scores: what is drowned keeps a trace."""
+        return np.maximum(self.estimate, _LEAST_SHOWN * self.deviation)
+
+    @property
+    def order(self) -> Ints:
+        """Cells by popularity, the first first."""
+        return np.argsort(-self.estimate, kind="stable")
+
+    @property
+    def known(self) -> Bools:
+        """Cells whose popularity stands out of its noise: the more cells were asked, the further some noise reaches."""
+        far = max(1.5, sqrt(2 * log(max(len(self.asked) / _MANY, 1.0))))
+        return np.asarray(self.estimate > far * self.deviation)
+
+    def add(self, cells: Ints, values: Floats, noise: float) -> Popularity:
+        """One more round, over `cells`."""
+        rho, total = 1.0, self.total
+        if not self.precision.any():
+            total = float(values.sum())
+        else:
+            before = float(self.estimate[cells].sum())
+            rho = min(max(float(values.sum()) / before, 1.0), _MOST_GAIN) if before > 0 else 1.0
+        weighted, precision = self.weighted.copy(), self.precision.copy()
+        weighted[cells] += values * rho / noise**2
+        precision[cells] += (rho / noise) ** 2
+        return Popularity(weighted, precision, np.sort(cells), total)
+
+    def clearness(self, rank: int) -> float:
+        """How many deviations the cell of this rank stands above nothing."""
+        cell = self.order[min(rank, len(self.precision)) - 1]
+        return float(self.estimate[cell] * sqrt(self.precision[cell]))

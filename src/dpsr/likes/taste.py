@@ -1,0 +1,119 @@
+r"""Axes of taste in noisy second moments of presence: a posterior for every frequent cell, by variational Bayes.
+
+Somebody with taste f ~ N(0, I) and n interactions did something in cell j with expectation n p_j (1 + v_j . f). Rows of
+second moments are r = c g (x - n p), so off the diagonal
+
+    M_ij  =  a_i . a_j + e_ij,     a_j = sqrt(w) p_j g_j v_j,     w = sum over people of n^2 c^2,
+
+with e the noise that was added (deviation s) and that of the sample, whose variance is N h_i h_j, h = p g^2 / sum p g^2
+(rows have length about one and spread like popularity). Cells are scaled so that all e_ij have about variance one.
+
+v_j ~ N(0, diag(strength / k)), k = 1, 2, ...: axes of falling importance. The posterior of all a_j is approximated by a
+product over cells, updated block by block from the shrunk leading eigenvectors of M on; means and covariances come out.
+An axis that does not stand out of the noise shrinks to nothing: no rank is chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse.linalg import eigsh
+
+from dpsr.arrays import Floats
+
+STRONGEST = 0.7
+"""Prior variance of v along the first axis, at strength one."""
+
+MOST_AXES = 32
+_SWEEPS, _BLOCKS, _BLOCK = 10, 8, 25
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Noisy second moments, symmetric with an empty diagonal, and all that is known about how they came about."""
+
+    values: Floats
+    noise: float
+    people: float
+    squares: float
+    centre: Floats
+    favour: Floats
+
+    @property
+    def spread(self) -> Floats:
+        """h: the share of each cell in the length of a row."""
+        h = self.centre * self.favour**2
+        return np.asarray(h / h.sum())
+
+    @property
+    def deviations(self) -> Floats:
+        """d_j with e_ij of variance about d_i^2 d_j^2."""
+        return np.asarray((self.noise**2 + self.people * self.spread**2) ** 0.25)
+
+    @property
+    def diagonal(self) -> Floats:
+        """What the dropped diagonal is believed to be."""
+        return self.people * self.spread
+
+    @property
+    def scale(self) -> Floats:
+        """a_j / v_j."""
+        return np.asarray(np.sqrt(self.squares) * self.centre * self.favour)
+
+    def with_values(self, values: Floats, noise: float, people: float) -> Moments:
+        """Others of the same cells."""
+        return Moments(values, noise, people, self.squares, self.centre, self.favour)
+
+
+@dataclass(frozen=True, eq=False)
+class Taste:
+    """Posterior of the loadings v: means (T, k) and covariances (T, k, k)."""
+
+    loadings: Floats
+    covariances: Floats
+
+    @property
+    def n_axes(self) -> int:
+        return self.loadings.shape[1]
+
+
+def learn_taste(moments: Moments, strength: float, *, sweeps: int = _SWEEPS) -> Taste:
+    """The posterior at a prior of this strength."""
+    T, d = len(moments.values), moments.deviations
+    A, q = moments.values / np.outer(d, d), moments.scale / d
+    k = max(1, min(MOST_AXES, T - 2))
+    prior = strength * STRONGEST / np.arange(1, k + 1)
+    values, vectors = leading(A, k)
+    a = vectors * np.sqrt(np.clip(values, 1e-9, prior * (q @ q)))
+    S = np.zeros((T, k, k))
+    wanted = 1 / (prior * (q * q)[:, None])
+    for _ in range(sweeps):
+        gram = a.T @ a + S.sum(0)
+        for block in np.array_split(np.arange(T), max(1, min(_BLOCKS, T // _BLOCK))):
+            old, old_S = a[block], S[block]
+            others = gram - old[:, :, None] * old[:, None, :] - old_S
+            others[:, np.arange(k), np.arange(k)] += wanted[block]
+            new_S = np.linalg.inv(others)
+            new = np.einsum("jkl,jl->jk", new_S, A[block] @ a)
+            gram = gram + new.T @ new - old.T @ old + (new_S - old_S).sum(0)
+            a[block], S[block] = new, new_S
+    return Taste(a / q[:, None], S / (q * q)[:, None, None])
+
+
+def leading(A: Floats, k: int) -> tuple[Floats, Floats]:
+    """The k largest eigenvalues, in falling order, and their vectors; the same bits on every run."""
+    T = len(A)
+    if T <= 300 or k > T // 4:
+        values, vectors = eigh(A, subset_by_index=[T - k, T - 1])
+    else:
+        values, vectors = eigsh(A, k=k, which="LA", tol=1e-4, v0=np.random.default_rng(0).normal(size=T))
+    order = np.argsort(-values, kind="stable")
+    return values[order], vectors[:, order]
+
+
+def modelled(moments: Moments, taste: Taste) -> Floats:
+    """What the posterior mean says of the moments, diagonal included."""
+    a = moments.scale[:, None] * taste.loadings
+    return np.asarray(a @ a.T)

@@ -1,0 +1,151 @@
+"""The pipelines that protect people who do not rate: the order of questions, and the side they end with.
+
+    1. numbers of interactions       how many people there are, and how much they did
+    2. weighted counts, in rounds    which cells are popular; fewer cells each time, until it is clear
+    3. numbers of interactions       again, among the frequent cells
+    4. second moments of presence    of the frequent cells, with a part of what is left: does taste show?
+    5. the same again, or counts     all that is left goes where it helps
+    6. names                         items that may be named, if the list of items was not declared
+
+Each question is a pass over blocks of people and depends on earlier answers alone. Popularity is what everything falls
+back to: an axis of taste that does not show in moments that were not learned from is not used.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpsr.arrays import Floats, Ints
+from dpsr.certify.amounts import check_delta
+from dpsr.certify.normal import affordable_squared_mu
+from dpsr.errors import ParameterError, PrivacyError
+from dpsr.likes import plan
+from dpsr.likes.activity import Activity
+from dpsr.likes.evidence import Evidence, weigh
+from dpsr.likes.popularity import Popularity
+from dpsr.likes.scores import by_factors, by_items, mean_of
+from dpsr.likes.taste import Moments, learn_taste
+from dpsr.pipeline.estimator import announce
+from dpsr.privacy.vault.people.likes_vault import LikesVault
+from dpsr.privacy.vault.people.vault import DELTA_FOR_NAMES
+from dpsr.types.item_side import ItemIndex
+from dpsr.types.likes_side import LikesSide
+
+_LEAST = 1e-5
+"""Of mu^2: the smallest question's variance then has 63 bits."""
+
+_SHY = 1 - 1e-9
+"""Shares are floats and the vault counts exactly."""
+
+
+NO_VALUES = (
+    "who did what is the secret of interactions, and unit='value' protects values alone: it would publish every row. "
+    "Use unit='user' to protect whole people, or unit='rating' to protect single interactions, each with a delta "
+    "(--unit user --delta 1e-6)."
+)
+
+
+def check_likes(unit: str, epsilon: float, delta: float | None) -> None:
+    """Refuse the unit at which who did what is public, and budgets whose noise no receipt could hold."""
+    if unit == "value":
+        raise ParameterError(NO_VALUES)
+    if delta is not None and affordable_squared_mu(epsilon, (1 - DELTA_FOR_NAMES) * check_delta(delta)) < _LEAST:
+        raise PrivacyError(
+            f"epsilon = {epsilon:g} and delta = {delta:g} are so small together that nothing would be learned. Use a "
+            "larger epsilon or a larger delta."
+        )
+
+
+def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
+    """All questions in order; the whole budget is spent."""
+    announce("Asking how many people there are, and how much they did")
+    everything = np.arange(vault.n_cells)
+    answer = vault.numbers(plan.NUMBERS, everything)
+    activity = Activity.of(answer.values, answer.noise)
+    announce("Asking what is popular")
+    popularity = ask_popularity(vault)
+    announce("Asking for directions of taste")
+    left = vault.left - plan.NUMBERS - _for_names(vault)
+    frequent = everything[:0]
+    if vault.moments_fit((1 - plan.FIRST_MOMENTS) * left):
+        frequent = plan.frequent_cells(popularity, activity.interactions, vault.moments_noise(left))
+    side = _ask_taste(vault, popularity, frequent) if len(frequent) > 2 else None
+    if side is None:
+        announce("Asking again what is popular")
+        popularity = _ask_counts(vault, popularity, vault.left - _for_names(vault))
+        side = LikesSide.of_popularity(shown(popularity))
+    announce("Asking which items may be named")
+    return side, ask_names(vault, popularity)
+
+
+def ask_popularity(vault: LikesVault) -> Popularity:
+    """Rounds of counts until they are clear."""
+    popularity, rank = Popularity.none(vault.n_cells), plan.rank_of(vault.n_cells)
+    for round_ in range(plan.MOST_ROUNDS):
+        cells = popularity.asked if round_ == 0 else plan.next_cells(popularity, vault.n_cells)
+        answer = vault.counts(plan.ROUND, cells)
+        popularity = popularity.add(cells, answer.values, answer.noise)
+        if popularity.clearness(rank) >= plan.CLEAR:
+            break
+    return popularity
+
+
+def ask_names(vault: LikesVault, popularity: Popularity) -> ItemIndex:
+    """The declared list, or the items that pass the threshold; all that is left of the budget goes there."""
+    if vault.declared is not None:
+        return ItemIndex(vault.declared, vault.declared)
+    share = _SHY * vault.left
+    cells = plan.cells_to_name(popularity, vault.naming_threshold(share), by_person=vault.unit == "user")
+    return ItemIndex(None, vault.names(share, cells))
+
+
+def _ask_taste(vault: LikesVault, popularity: Popularity, frequent: Ints) -> LikesSide | None:
+    """Second moments of the frequent cells: some of the budget first, and all of it if taste shows."""
+    answer = vault.numbers(plan.NUMBERS, frequent)
+    activity = Activity.of(answer.values, answer.noise)
+    centre = popularity.shown[frequent] / popularity.shown[frequent].sum()
+    left = vault.left - _for_names(vault)
+    first = _ask_moments(vault, plan.FIRST_MOMENTS * left, frequent, centre, activity)
+    if weigh(first).strength is None:
+        return None
+    second = _ask_moments(vault, _SHY * (vault.left - _for_names(vault)), frequent, centre, activity)
+    moments = pooled(first, second)
+    return read_taste(shown(popularity), frequent, moments, weigh(moments))
+
+
+def shown(popularity: Popularity) -> Floats:
+    """Popularity next to that of the most popular cell."""
+    return np.asarray(popularity.shown / popularity.shown.max())
+
+
+def read_taste(popularity: Floats, frequent: Ints, moments: Moments, evidence: Evidence) -> LikesSide:
+    """Scores by what the evidence is for: taste of some strength, or popularity alone."""
+    if evidence.strength is None:
+        return LikesSide.of_popularity(popularity)
+    taste = learn_taste(moments, evidence.strength)
+    factors = by_factors(popularity, frequent, moments, taste)
+    return mean_of(factors, by_items(popularity, frequent, moments, taste)) if evidence.plenty else factors
+
+
+def pooled(first: Moments, second: Moments) -> Moments:
+    """Two answers to the same question, weighted by their precision."""
+    a, b = first.noise**-2, second.noise**-2
+    return first.with_values((a * first.values + b * second.values) / (a + b), float((a + b) ** -0.5), first.people)
+
+
+def _ask_moments(vault: LikesVault, share: float, frequent: Ints, centre: Floats, activity: Activity) -> Moments:
+    favour = plan.favour_of(centre)
+    answer = vault.presence_moments(share, frequent, centre, favour)
+    values, squares = answer.values + answer.values.T, activity.squares(centre, favour)
+    return Moments(values, answer.noise, activity.pairs, squares, centre, favour)
+
+
+def _ask_counts(vault: LikesVault, popularity: Popularity, share: float) -> Popularity:
+    """One more round with a large share, over the cells that lists are made of."""
+    cells = plan.next_cells(popularity, vault.n_cells)
+    answer = vault.counts(_SHY * share, cells)
+    return popularity.add(cells, answer.values, answer.noise)
+
+
+def _for_names(vault: LikesVault) -> float:
+    return plan.NAMES if vault.declared is None else 0.0

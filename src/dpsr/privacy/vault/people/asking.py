@@ -1,0 +1,219 @@
+"""How people are asked, whatever the question: describe, price, pass over the people, add noise, keep the receipt.
+
+Contributions are integers of bounded length, noise is exactly rounded normal (`privacy.noise.normal`), and the price is
+a mu whose squares add up to what (epsilon, delta) allow. A question is described, priced and refused before it is
+asked. No pass carries the noise's key: noise is added here, to the sums.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from importlib.metadata import version
+from math import ceil, isqrt, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.arrays import Ints
+from dpsr.certify import Certificate
+from dpsr.certify.amounts import check_delta, check_epsilon
+from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.normal import affordable_squared_mu
+from dpsr.certify.one_rating import SQUARED_BOUNDS
+from dpsr.certify.people import (
+    GRID,
+    MOST_NAMED,
+    NAMES,
+    NormalPart,
+    PersonPart,
+    RatingPart,
+    person_threshold,
+    rating_threshold,
+)
+from dpsr.engine import Block, Table
+from dpsr.errors import PrivacyError
+from dpsr.privacy.noise.normal import rounded_normal
+from dpsr.privacy.noise.source import NoiseSource
+from dpsr.privacy.vault.journal import Journal
+from dpsr.privacy.vault.people.contributions import add_names
+from dpsr.privacy.vault.people.vault import DELTA_FOR_NAMES, Answer
+from dpsr.privacy.vault.privatise import SEEDED
+from dpsr.types.item_side import HASHED_CELLS, hashed_cells, hashes, spelt
+from dpsr.types.mask import codes_of
+
+Sum = Callable[..., None]
+
+
+class AskedTable(ABC):
+    """A raw table and a budget: the machinery that every vault of people shares."""
+
+    unit: ClassVar[str]
+    column: ClassVar[str]
+    """The secret column that passes read."""
+
+    def __init__(
+        self,
+        table: Table,
+        epsilon: float,
+        delta: float,
+        *,
+        noise: NoiseSource,
+        declared: pa.Array | None = None,
+        journal: Journal | None = None,
+        charge: ChargeReference | None = None,
+    ) -> None:
+        self.epsilon, self.delta, self.declared = check_epsilon(epsilon), check_delta(delta), declared
+        self.n_cells = HASHED_CELLS if declared is None else len(declared)
+        self._raw, self._noise, self._journal, self._charge_reference = table, noise, journal, charge
+        self._items: pa.Array = table.census.item_ids
+        self._cell_of = hashed_cells(self._items) if declared is None else codes_of(self._items, declared)
+        self._names_delta = 0.0 if declared is not None else DELTA_FOR_NAMES * delta
+        self.squared_mu = affordable_squared_mu(self.epsilon, delta - self._names_delta)
+        self._parts: list[NormalPart] = []
+
+    @property
+    def mu(self) -> float:
+        """What everything together may cost."""
+        return sqrt(self.squared_mu)
+
+    @property
+    def left(self) -> float:
+        """The share of mu^2 that is not spent yet."""
+        return float(1 - self.spent / self.squared_mu)
+
+    @property
+    def spent(self) -> Fraction:
+        return sum((part.squared_mu(self.unit) or Fraction(0) for part in self._parts), Fraction(0))
+
+    def names(self, share: float, cells: Ints) -> pa.Array:
+        """Of the items in `cells`, those whose noisy weight passes the threshold, as text, ascending.
+
+        An item to which nobody gave a weight does not exist here: it cannot pass. How many items there are is told by
+        nothing: the receipt counts none. Names are text in one spelling, for whether all ids are numbers is a secret.
+        """
+        wanted = np.zeros(self.n_cells, dtype=np.bool_)
+        wanted[cells] = True
+        names, place = np.unique(np.array(spelt(self._items), dtype=object), return_inverse=True)
+        order = np.argsort(np.argsort(hashes(pa.array(names, pa.string())), kind="stable"), kind="stable")
+        shown = np.zeros(len(names), dtype=np.bool_)
+        shown[place] = wanted[self._cell_of]
+        order[~shown] = -1
+        add_weights = self._add_names
+
+        def one(block: Block, out: Ints) -> None:
+            add_weights(block.indptr, place[block.items], order, out)
+
+        part = self._describe(NAMES, share, 0, GRID**2)
+        noisy = self._noisy(part, one, (len(names),), None, absent=-(1 << 62))
+        return pa.array(names[np.flatnonzero(noisy > (part.cut or 0))], pa.string())
+
+    def naming_threshold(self, share: float) -> float:
+        """The weight an item needs to be named, in whole interactions of people with one."""
+        return (self._describe(NAMES, share, 0, GRID**2).cut or 0) / GRID
+
+    @property
+    @abstractmethod
+    def public(self) -> dict[str, Any]:
+        """What the certificate says was public."""
+
+    def certificate(self) -> Certificate:
+        """The receipt for everything asked so far."""
+        reasons = () if self._noise.private else (SEEDED,)
+        return Certificate(
+            nominal=self.epsilon,
+            parts=tuple(self._parts),
+            public=self.public,
+            randomness=self._noise.kind,
+            private=not reasons,
+            id=self._noise.identity,
+            reasons=reasons,
+            unit=self.unit,
+            nominal_delta=self.delta,
+            charge=self._charge_reference,
+            software=f"dpsr {version('dpsr')}",
+        )
+
+    def _ask(
+        self, name: str, share: float, contribute: Sum, shape: tuple[int, ...], bound: int, only: Any = None
+    ) -> Answer:
+        """Describe, price, pass over the people, add noise; `bound` is the length that stands for one."""
+        numbers = int(np.prod(shape)) if only is None else len(only[0])
+        part = self._describe(name, share, numbers, bound)
+        values = self._noisy(part, contribute, shape, only).astype(np.float64) / sqrt(bound)
+        return Answer(values, sqrt(part.variance / bound))
+
+    def _noisy(
+        self, part: NormalPart, contribute: Sum, shape: tuple[int, ...], only: Any, absent: int | None = None
+    ) -> Ints:
+        """Charge, then add exactly rounded normal noise to every sum (or to those `only`).
+
+        With `absent`, that is the answer where the sum is zero: there is nothing of which it would be the sum.
+        """
+        self._charge(part)
+        noisy = self._journal.answered(part) if self._journal else None
+        if noisy is None:
+            sums = self._raw.run(contribute, [np.zeros(shape, dtype=np.int64)], reads=[self.column]).sums[0]
+            exact = sums.ravel() if only is None else sums[only]
+            noisy = exact + rounded_normal(part.variance, len(exact), self._noise)
+            if absent is not None:
+                noisy[exact == 0] = absent
+            if self._journal:
+                self._journal.keep(part, noisy)
+        return noisy
+
+    @abstractmethod
+    def _describe(self, name: str, share: float, numbers: int, bound: int) -> NormalPart:
+        """The receipt of a question that takes at most `share` of mu^2, with the least noise."""
+
+    @staticmethod
+    @abstractmethod
+    def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
+        """What people add to the weights of their items."""
+
+    def _charge(self, part: NormalPart) -> None:
+        price = part.squared_mu(self.unit)
+        if price is None or self.spent + price > self.squared_mu:
+            raise PrivacyError(
+                f"{part.name} would cost more than the {self.left:.2%} of the budget that are left. Nothing was drawn. "
+                "Ask for less."
+            )
+        self._parts.append(part)
+
+
+class AskedOfPeople(AskedTable):
+    """One person more or less is the secret."""
+
+    unit = "user"
+
+    def _describe(self, name: str, share: float, numbers: int, bound: int) -> PersonPart:
+        variance = ceil(bound / (self.squared_mu * Fraction(share)))
+        if name != NAMES:
+            return PersonPart(name, variance, numbers, bound)
+        return PersonPart(name, variance, numbers, bound, person_threshold(variance, self._names_delta))
+
+    @staticmethod
+    def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
+        add_names(indptr, items, order, MOST_NAMED, out)
+
+
+class AskedOfRows(AskedTable):
+    """One row more or less is the secret."""
+
+    unit = "rating"
+
+    def _describe(self, name: str, share: float, numbers: int, bound: int) -> RatingPart:
+        settings = {"bound": float(isqrt(2 * bound) if bound != GRID**2 else GRID)}
+        sensitivity = SQUARED_BOUNDS[name](settings)
+        variance = ceil(sensitivity / (self.squared_mu * Fraction(share)))
+        if name != NAMES:
+            return RatingPart(name, variance, numbers, settings)
+        cut = rating_threshold(isqrt(sensitivity), variance, self._names_delta)
+        return RatingPart(name, variance, numbers, settings, cut)
+
+    @staticmethod
+    def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
+        """A row adds the whole weight to its item; nobody's other rows matter."""
+        out += np.where(order >= 0, np.bincount(items, minlength=len(out)), 0) * GRID

@@ -1,0 +1,124 @@
+"""A release of likes, to and from the bytes of its files: nothing is handed on before all of it was checked.
+
+    cells.parquet     popularity                             one row a cell
+    taste.parquet     cell, centre, offset, entry, exit      one row a frequent cell, ascending; perhaps none
+    items.parquet     item[, title]                          the items that may be named, ascending
+    model.json        how scores are made, ridge and gram of every axis
+
+There is no user, no row of anybody, no count of one person and no exact total in any of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.arrays import Floats
+from dpsr.certify import Certificate
+from dpsr.certify.check import CERTIFICATE, Check
+from dpsr.certify.schema import MalformedError
+from dpsr.errors import ReleaseError
+from dpsr.release.folder.item_tables import check_sizes, checked_table, write_table
+from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, TASTE
+from dpsr.release.folder.model_form import LIKES, MODEL_FORMAT, check_model, read_model
+from dpsr.release.folder.parquet import Column
+from dpsr.release.folder.vocabulary import titles_of, vocabulary
+from dpsr.release.folder.warning import warning_text
+from dpsr.release.likes.likes_release import LikesRelease
+from dpsr.types.item_side import ItemIndex
+from dpsr.types.likes_side import LikesSide
+
+
+def write_likes(release: LikesRelease, folder: Path) -> None:
+    """The files of a folder but for its pages and its manifest."""
+    (folder / MODEL).write_text(_model_json(release), "utf-8")
+    (folder / CERTIFICATE).write_text(release.certificate.to_json(), "utf-8")
+    side = release.side
+    order = np.argsort(side.frequent, kind="stable")
+    taste = {
+        "cell": side.frequent[order],
+        "centre": side.centre[order],
+        "offset": side.offset[order],
+        "entry": _vectors(side.entry[order]),
+        "exit": _vectors(side.exit[order]),
+    }
+    write_table(folder / CELLS, pa.table({"popularity": side.popularity}))
+    write_table(folder / TASTE, pa.table(taste))
+    titles = {} if release.titles is None else {"title": pa.array([one or "" for one in release.titles], pa.string())}
+    write_table(folder / ITEMS, pa.table({"item": release.index.named, **titles}))
+    if not release.certificate.private:
+        (folder / NOT_PRIVATE).write_text(warning_text(release.certificate), "utf-8")
+
+
+def read_likes(files: Mapping[str, bytes], certificate: Certificate) -> tuple[list[Check], LikesRelease | None]:
+    """What holds of the tables, and the release if all of it does."""
+    checks: list[Check] = []
+    try:
+        record = read_model(files[MODEL], LIKES)
+        if record["unit"] != certificate.unit:
+            raise MalformedError(f"{MODEL} protects another unit than the certificate")
+        n_cells, declared = certificate.public["cells"], certificate.public["declared_items"] is not None
+        check_sizes(record, n_cells, declared)
+        cells = checked_table(files[CELLS], CELLS, (Column("popularity", "real"),), n_cells)
+        taste = checked_table(files[TASTE], TASTE, _taste_columns(len(record["ridge"])), record["frequent"])
+        columns = (Column("item", "id"), Column("title", "id", optional=True))
+        items = checked_table(files[ITEMS], ITEMS, columns, record["named"])
+        named = vocabulary(items["item"], ITEMS, "item") if record["named"] else pa.array([], type=pa.string())
+        checks.append(Check(True, "the tables have exactly the columns and rows that a release of likes has"))
+        titles = titles_of(items)
+        side = _side(record, cells["popularity"], taste)
+        checks.append(Check(True, "every number of the model is finite, and every popularity is above zero"))
+    except MalformedError as error:
+        return [*checks, Check(False, str(error))], None
+    index = ItemIndex(named if declared else None, named)
+    return checks, LikesRelease(side, index, certificate, record["method"], record["settings"], titles)
+
+
+def _side(record: Mapping[str, Any], popularity: Floats, taste: Mapping[str, Any]) -> LikesSide:
+    ridge, gram = (np.array(record[name], dtype=np.float64) for name in ("ridge", "gram"))
+    if len(ridge) != len(gram) or not (ridge + gram > 0).all():
+        raise MalformedError(f"{MODEL}: every axis has a ridge and a gram, and not both are zero")
+    frequent = taste["cell"]
+    if not (popularity > 0).all() or not (taste["centre"] > 0).all():
+        raise MalformedError(f"{CELLS} and {TASTE}: a popularity is not above zero")
+    if len(frequent) and not (frequent[0] >= 0 and frequent[-1] < len(popularity) and (np.diff(frequent) > 0).all()):
+        raise MalformedError(f"{TASTE}: frequent cells are cells, and they ascend")
+    return LikesSide(
+        popularity, frequent, taste["centre"], taste["entry"], taste["exit"], taste["offset"], ridge, gram,
+        record["scores"],
+    )  # fmt: skip
+
+
+def _taste_columns(width: int) -> tuple[Column, ...]:
+    reals = (Column("cell", "whole"), Column("centre", "real"), Column("offset", "real"))
+    return (*reals, Column("entry", "vector", width=width), Column("exit", "vector", width=width))
+
+
+def _vectors(rows: Floats) -> pa.Array:
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(rows).ravel()), rows.shape[1])
+
+
+def _model_json(release: LikesRelease) -> str:
+    side = release.side
+    facts = {
+        "format": MODEL_FORMAT,
+        "unit": release.certificate.unit,
+        "method": release.method,
+        "settings": release.settings,
+        "scores": side.method,
+        "named": len(release.index.named),
+        "frequent": len(side.frequent),
+        "ridge": side.ridge.tolist(),
+        "gram": side.gram.tolist(),
+    }
+    try:
+        text = json.dumps(facts, ensure_ascii=False, allow_nan=False)
+        check_model(json.loads(text), LIKES)
+    except (MalformedError, ValueError, TypeError) as error:
+        raise ReleaseError(f"this model cannot be written, because it could not be read back: {error}.") from error
+    return text + "\n"

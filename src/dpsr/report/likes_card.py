@@ -1,0 +1,132 @@
+"""The card of a release of likes: the page of people's releases, about popularity and taste.
+
+Lists are shown of people who do not exist. What they did is drawn from the release itself, with a fixed seed: the first
+item by popularity, four more by the scores that the ones before give.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.arrays import Floats, Ints
+from dpsr.release.folder.budget import Budget
+from dpsr.release.likes import LikesRelease
+from dpsr.release.likes.model import model_of, own_rows
+from dpsr.release.lists.ranking import score_pairs
+from dpsr.report.card import Limit
+from dpsr.report.facts import Name, display_name
+from dpsr.report.people_card import LIMITS, KnownItem, page
+
+_PROTECTED = {
+    "user": ("People are protected", "one person", "with everything they did: that they are there at all"),
+    "rating": ("Interactions are protected", "one interaction", "that it exists, its weight and its time"),
+}
+
+_UNIT_NAMES = {
+    "value": "the weight of one interaction",
+    "rating": "that one interaction exists",
+    "user": "a whole person",
+}
+
+_SEED, _PEOPLE, _DONE, _LIST, _SHOWN = 0, 60, 5, 10, 4
+
+
+@dataclass(frozen=True)
+class MadeUp:
+    """Lists of people who do not exist: a few of them, and how much of the catalogue all of them together see."""
+
+    people: int
+    coverage: str
+    popularity: str
+    lists: list[tuple[list[Name], list[Name]]]
+
+
+def likes_card(release: LikesRelease, *, budget: Budget | None = None, signer: str | None = None) -> str:
+    """The page. `budget` is what a ledger said, if one was used; `signer` the fingerprint of the key that signs."""
+    return page(
+        "likes.html.jinja",
+        release,
+        _PROTECTED[release.certificate.unit],
+        _UNIT_NAMES,
+        budget,
+        signer,
+        row="interaction",
+        rows="interactions",
+        factors=release.side.n_axes,
+        frequent=f"{len(release.side.frequent):,}",
+        popular=_popular(release),
+        made_up=made_up_people(release),
+        limits=_limits(),
+    )
+
+
+def _limits() -> tuple[Limit, ...]:
+    """Those of people's releases, in words for interactions."""
+    return tuple(
+        Limit(
+            one.severity,
+            one.name,
+            one.words.replace("raw ratings", "raw interactions").replace("people rated", "people met"),
+        )
+        for one in LIMITS
+    )
+
+
+def _popular(release: LikesRelease, n: int = 10) -> list[KnownItem]:
+    found = release.popular(n)
+    most = max([*found.scores.tolist(), 1e-300])
+    names = found.items if found.titles is None else [t or i for t, i in zip(found.titles, found.items, strict=True)]
+    return [
+        KnownItem(display_name(name), f"{score:.3f}", float(score / most))
+        for name, score in zip(names, found.scores, strict=True)
+    ]
+
+
+def made_up_people(release: LikesRelease) -> MadeUp:
+    """People drawn from the release, and their lists."""
+    n = len(release.index.named)
+    if n <= _DONE + _LIST or not len(release.side.frequent):
+        return MadeUp(0, "", "", [])
+    rng = np.random.default_rng(_SEED)
+    popularity = release.side.popularity[release.index.named_cells]
+    rank = np.empty(n, dtype=np.int64)
+    rank[np.argsort(-popularity, kind="stable")] = np.arange(1, n + 1)
+    lists: list[tuple[list[Name], list[Name]]] = []
+    seen: set[int] = set()
+    ranks: list[int] = []
+    for _ in range(_PEOPLE):
+        done = [int(rng.choice(n, p=popularity / popularity.sum()))]
+        while len(done) < _DONE:
+            chance = np.maximum(_scores(release, np.array(done)), 0.0)
+            chance[done] = 0.0
+            if not chance.sum() > 0:
+                break
+            done.append(int(rng.choice(n, p=chance / chance.sum())))
+        shown = _best(release, np.array(done))
+        seen.update(shown)
+        ranks += [int(rank[code]) for code in shown]
+        if len(lists) < _SHOWN:
+            lists.append(([_name(release, code) for code in done], [_name(release, code) for code in shown[:5]]))
+    return MadeUp(_PEOPLE, f"{len(seen) / n:.1%}", f"{int(np.median(ranks)):,}", lists)
+
+
+def _scores(release: LikesRelease, done: Ints) -> Floats:
+    cells = release.index.named_cells[done]
+    rows = own_rows(np.array([0, len(done)]), cells, np.ones(len(done)))
+    model = model_of(release.side, release.index, pa.array(["nobody"]), rows)
+    n = len(release.index.named)
+    return score_pairs(model, np.zeros(n, dtype=np.int64), np.arange(n)).scores
+
+
+def _best(release: LikesRelease, done: Ints) -> list[int]:
+    scores = _scores(release, done)
+    scores[done] = -np.inf
+    return [int(code) for code in np.argsort(-scores, kind="stable")[:_LIST]]
+
+
+def _name(release: LikesRelease, code: int) -> Name:
+    title = None if release.titles is None else release.titles[code]
+    return display_name(title or release.index.named[code].as_py())

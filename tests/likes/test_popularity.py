@@ -1,0 +1,94 @@
+"""Popularity from rounds of counts, and what is asked next."""
+
+import numpy as np
+import pytest
+
+from dpsr.likes import plan
+from dpsr.likes.activity import Activity
+from dpsr.likes.popularity import Popularity
+from dpsr.types.item_side import ACTIVITY_BINS, SIZES
+
+
+def rounds(*asked, n=50):
+    found = Popularity.none(n)
+    for cells, values, noise in asked:
+        found = found.add(np.asarray(cells), np.asarray(values, float), noise)
+    return found
+
+
+def test_two_rounds_over_the_same_cells_are_their_precision_weighted_mean():
+    y, z = np.linspace(10, 1, 50), np.linspace(10, 1, 50)[::-1] * 0 + 5.5
+    found = rounds((range(50), y, 1.0), (range(50), z, 0.5))
+    np.testing.assert_allclose(found.weighted / found.precision, (y + 4 * z) / 5)
+    np.testing.assert_allclose(found.deviation, 5**-0.5)
+
+
+def test_a_round_over_fewer_cells_is_read_in_units_of_the_first_and_tells_more():
+    """Its weights are twice as large, so its noise is half as much."""
+    y = np.linspace(10, 1, 50)
+    found = rounds((range(50), y, 1.0), (range(10), 2 * y[:10], 1.0))
+    np.testing.assert_allclose(found.estimate[:10], y[:10])
+    np.testing.assert_allclose(found.precision[:10], 5.0)
+
+
+def test_a_cell_that_was_left_out_is_not_above_one_that_was_kept():
+    y = np.ones(50)
+    y[30] = 9.0
+    found = rounds((range(50), y, 1.0), (range(10), np.full(10, 1.0), 0.1))
+    assert found.estimate[30] <= found.estimate[:10].min()
+    assert (found.shown > 0).all()
+
+
+def test_rounds_end_when_counts_are_clear_and_narrow_to_a_third():
+    n = 9_000
+    loud = Popularity.none(n).add(np.arange(n), np.linspace(90, 0, n), 1.0)
+    assert loud.clearness(plan.rank_of(n)) > plan.CLEAR
+    assert len(plan.next_cells(loud, n)) == n // 3
+    assert len(plan.next_cells(loud.add(np.arange(400), np.ones(400), 1.0), n)) == 3 * plan.RANK
+    assert plan.rank_of(1) == 1
+
+
+def test_more_frequent_cells_are_asked_where_noise_is_smaller_and_none_where_popularity_is_drowned():
+    y = 400.0 / (10 + np.arange(3_000))
+    known = Popularity.none(3_000).add(np.arange(3_000), y, 0.02)
+    sizes = [len(plan.frequent_cells(known, 1e5, noise)) for noise in (100.0, 10.0, 1.0, 0.1)]
+    assert sizes == sorted(sizes)
+    assert 20 <= sizes[0] < sizes[-1] <= plan.MOST_CELLS
+    drowned = Popularity.none(3_000).add(np.arange(3_000), 0 * y, 1.0)
+    assert len(plan.frequent_cells(drowned, 1e5, 1.0)) == 0
+
+
+@pytest.mark.parametrize("by_person", [True, False])
+def test_cells_to_name_are_the_most_popular_ones_and_there_is_always_one(by_person):
+    y = 100.0 / (1 + np.arange(500))
+    found = plan.cells_to_name(Popularity.none(500).add(np.arange(500), y, 0.1), 5.0, by_person=by_person)
+    np.testing.assert_array_equal(found, np.arange(len(found)))
+    assert len(plan.cells_to_name(Popularity.none(1).add(np.arange(1), np.zeros(1), 9.0), 5.0, by_person=by_person))
+
+
+def test_activity_counts_people_and_fades_below_its_noise():
+    counts = np.zeros(ACTIVITY_BINS)
+    counts[3] = 100.0
+    exact = Activity.of(counts, 1e-9)
+    assert exact.people == exact.pairs == pytest.approx(100.0)
+    assert exact.interactions == pytest.approx(100 * SIZES[3])
+    assert Activity.of(-counts, 1.0).people == 1.0
+    assert Activity.of(np.full(ACTIVITY_BINS, 0.1), 10.0).people == 1.0
+
+
+def test_the_scale_of_second_moments_is_what_drawn_people_have():
+    """Oracle: rows of people with n of T cells, drawn by popularity; n^2 c^2 of each by its definition."""
+    rng = np.random.default_rng(0)
+    T, n = 60, int(SIZES[3])
+    centre = rng.dirichlet(np.ones(T))
+    favour = plan.favour_of(centre)
+    total = 0.0
+    for _ in range(400):
+        x = np.zeros(T)
+        x[np.argsort(rng.exponential(size=T) / centre)[:n]] = 1
+        r = favour * (x - n * centre)
+        total += n * n / np.sqrt((r @ r) ** 2 - (r**4).sum())
+    counts = np.zeros(ACTIVITY_BINS)
+    counts[3] = 400
+    found = Activity(counts).squares(centre, favour) * (n / SIZES[3]) ** 2
+    assert found == pytest.approx(total, rel=0.15)

@@ -1,0 +1,151 @@
+"""Taste from noisy second moments: what is planted is found, what is not there is not, and scores are what they say."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpsr.likes.evidence import STRENGTHS, Evidence, weigh
+from dpsr.likes.plan import favour_of
+from dpsr.likes.scores import by_factors, by_items, mean_of
+from dpsr.likes.taste import Moments, Taste, leading, learn_taste, modelled
+from dpsr.linalg.rows import PeopleRows
+from dpsr.types.likes_side import LikesSide
+
+T, K = 80, 3
+
+
+def planted(noise, strength=0.4, seed=0, people=0.0):
+    """Second moments of K axes of taste with this noise, and the loadings."""
+    rng = np.random.default_rng(seed)
+    centre = rng.dirichlet(np.full(T, 3.0))
+    favour = favour_of(centre)
+    v = rng.normal(size=(T, K)) * np.sqrt(strength / np.arange(1, K + 1))
+    squares = 4_000.0
+    a = np.sqrt(squares) * (centre * favour)[:, None] * v
+    E = np.triu(rng.normal(size=(T, T)) * noise, 1)
+    values = a @ a.T + E + E.T
+    np.fill_diagonal(values, 0)
+    return Moments(values, noise, people, squares, centre, favour), v
+
+
+def aligned(found, v):
+    """How much of the planted moments the posterior explains."""
+    moments, target = found
+    L = modelled(moments, target)
+    a = moments.scale[:, None] * v
+    off = ~np.eye(T, dtype=bool)
+    return 1 - ((L - a @ a.T)[off] ** 2).sum() / ((a @ a.T)[off] ** 2).sum()
+
+
+def test_planted_taste_is_found_and_the_less_noise_the_better():
+    found = []
+    for noise in (0.3, 0.1, 0.01):
+        moments, v = planted(noise)
+        found.append(aligned((moments, learn_taste(moments, 1.0)), v))
+    assert found == sorted(found)
+    assert found[-1] > 0.98
+
+
+def test_where_there_is_no_taste_the_posterior_shrinks_to_nothing_and_the_evidence_says_so():
+    rng = np.random.default_rng(1)
+    moments, _ = planted(0.1)
+    E = np.triu(rng.normal(size=(T, T)) * 0.1, 1)
+    silent = replace(moments, values=E + E.T)
+    loud = (modelled(moments, learn_taste(moments, 0.3)) ** 2).sum()
+    assert (modelled(silent, learn_taste(silent, 0.3)) ** 2).sum() < 0.05 * loud
+    assert weigh(moments).strength is not None
+    assert weigh(silent).strength is None or max(weigh(silent).gains) < 3
+
+
+def test_evidence_takes_the_strongest_prior_with_half_of_the_best_gain_and_nothing_where_all_speaks_against_it():
+    size = (5.0, 5.0, 5.0)
+    assert Evidence((100.0, 110.0, 60.0), size, 80).strength == STRENGTHS[2]
+    assert Evidence((100.0, 110.0, 40.0), size, 80).strength == STRENGTHS[1]
+    assert Evidence((-3.0, -10.0, -30.0), size, 80).strength is None
+    assert Evidence((0.0, 0.0, -1.0), (0.0, 0.0, 5.0), 80).strength == STRENGTHS[2]
+    assert Evidence((0.0, 0.0, -9.0), (0.0, 0.0, 5.0), 80).strength is None
+    assert Evidence((100.0, 110.0, 60.0), size, 80).plenty
+    assert not Evidence((10.0, 11.0, 6.0), size, 80).plenty
+
+
+def test_leading_eigenvectors_are_those_of_the_whole_matrix():
+    rng = np.random.default_rng(0)
+    for n in (40, 400):
+        A = rng.normal(size=(n, n))
+        A = A + A.T + 60 * np.outer(A[0], A[0]) / (A[0] @ A[0])
+        values, vectors = leading(A, 3)
+        np.testing.assert_allclose(values, np.linalg.eigvalsh(A)[::-1][:3], rtol=1e-3)
+        assert vectors.shape == (n, 3)
+
+
+def rows(x):
+    """One person's strengths over all cells."""
+    cells = np.flatnonzero(x)
+    return PeopleRows(np.array([0, len(cells)]), cells, x[cells])
+
+
+def lifts(side, x):
+    """What a person's score is next to popularity, on all cells."""
+    return (side.people(rows(x)) @ side.items(np.arange(T)).T)[0] / side.popularity - 1
+
+
+@pytest.fixture(scope="module")
+def learned():
+    moments, _ = planted(0.05, people=500.0)
+    rng = np.random.default_rng(3)
+    x = np.zeros(T)
+    x[rng.choice(T, 12, replace=False)] = rng.uniform(0.5, 2, 12)
+    return moments, learn_taste(moments, 1.0), np.linspace(1, 0.1, T), x
+
+
+def test_factors_are_the_linear_posterior_of_taste_with_uncertain_loadings(learned):
+    """Oracle: the formula with matrices, no axis dropped or turned."""
+    moments, taste, popularity, x = learned
+    p, V, n = moments.centre, taste.loadings, x.sum()
+    H = (V * p[:, None]).T @ V + np.einsum("j,jab->ab", p, taste.covariances)
+    f = np.linalg.solve(np.eye(V.shape[1]) + n * H, V.T @ (x - n * p))
+    side = by_factors(popularity, np.arange(T), moments, taste)
+    np.testing.assert_allclose(lifts(side, x), V @ f, atol=2e-3)
+
+
+def test_item_item_scores_are_those_of_the_closed_form_with_an_empty_diagonal(learned):
+    """Oracle: EASE with a dense inverse, for the cells that the person does not have."""
+    moments, taste, popularity, x = learned
+    A = moments.scale[:, None] * taste.loadings
+    D = np.maximum(moments.diagonal - (A * A).sum(1), 0.2 * moments.diagonal)
+    P = np.linalg.inv(A @ A.T + np.diag(D))
+    B = -P / np.diag(P)
+    np.fill_diagonal(B, 0)
+    n = x.sum()
+    r = moments.favour * (x - n * moments.centre)
+    expected = (r @ B) / (moments.favour * n * moments.centre)
+    side = by_items(popularity, np.arange(T), moments, taste)
+    missing = x == 0
+    np.testing.assert_allclose(lifts(side, x)[missing], expected[missing], atol=1e-3)
+
+
+def test_the_diagonal_left_in_would_be_found(learned):
+    """The planted error: without the offset the closed form is another one."""
+    moments, taste, popularity, x = learned
+    side = by_items(popularity, np.arange(T), moments, taste)
+    wrong = replace(side, offset=0 * side.offset)
+    assert np.abs(lifts(side, x) - lifts(wrong, x)).max() > 1e-2
+
+
+def test_the_mean_of_two_sides_has_the_mean_of_their_scores(learned):
+    moments, taste, popularity, x = learned
+    one, other = (make(popularity, np.arange(T), moments, taste) for make in (by_factors, by_items))
+    np.testing.assert_allclose(lifts(mean_of(one, other), x), (lifts(one, x) + lifts(other, x)) / 2, atol=1e-9)
+
+
+def test_who_did_nothing_frequent_has_popularity_and_cells_that_are_not_frequent_keep_theirs(learned):
+    moments, taste, popularity, x = learned
+    half = np.arange(T // 2)
+    some = Moments(moments.values[:40, :40], 0.05, 500.0, 4_000.0, moments.centre[:40], moments.favour[:40])
+    side = by_factors(popularity, half, some, Taste(taste.loadings[:40], taste.covariances[:40]))
+    outside = np.where(np.arange(T) >= 40, x + 1, 0.0)
+    assert not lifts(side, outside).any()
+    assert not lifts(LikesSide.of_popularity(popularity), x).any()
+    assert not lifts(side, x)[40:].any()
+    assert lifts(side, x)[:40].any()
