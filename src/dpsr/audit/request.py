@@ -67,6 +67,8 @@ class AuditRequest:
                 "units of people are audited with made-up people, who may be there or not; those in a file are. Leave "
                 "the file and --method out."
             )
+        if self.release is not None and not isinstance(self.release, Release | ItemRelease):
+            raise ParameterError("a release of likes has no audit of its own: audit its unit with --unit user.")
         if sum((self.release is not None, self.ratings is not None, self.demo, self.planted)) > 1:
             raise ParameterError("audit one thing at a time: a ratings file, a release folder, --demo or --planted.")
         if self.release is not None and (self.scale or self.epsilon is not None):

@@ -22,10 +22,12 @@ NOBODY = (
 METADATA = {b"dpsr": b"people who do not exist, drawn from a release; the seed is public and hides nothing"}
 
 
-def check_made_up(unit: str, people: int | None) -> None:
+def check_made_up(unit: str, people: int | None, *, likes: bool = False) -> None:
     """Refuse a number of people that cannot be made up, before anything is spent."""
     if people is None or people == 0:
         return
+    if likes:
+        raise ParameterError("people are made up from how ratings are given, and likes have none: leave people out.")
     if unit == "value":
         raise ParameterError(NOBODY)
     Synthesis(people)
@@ -33,7 +35,7 @@ def check_made_up(unit: str, people: int | None) -> None:
 
 def with_made_up(contents: AnyContents, people: int | None) -> AnyContents:
     """The same contents with so many made-up people, 0 for none; None leaves them as they are."""
-    check_made_up(contents.certificate.unit, people)
+    check_made_up(contents.certificate.unit, people, likes=isinstance(contents, LikesRelease))
     if people is None or not isinstance(contents, ItemRelease):
         return contents
     return contents.with_people(people)

@@ -8,9 +8,9 @@ differential privacy), so an event of probability p under one data set and q und
 and with exact intervals for p and q this is a lower bound on mu, hence on epsilon at delta. It is tight at any event:
 nothing is lost to the delta, as it is where p <= e^epsilon q + delta is solved for epsilon.
 
-**One run** (Steinke, Nasr and Jagielski 2023, theorem 5.2). m canary people are in the data or not by fair coins; from
-the output r of the coins are guessed. If the mechanism is (epsilon, delta)-private for a person coming or going, then
-with W ~ Binomial(r, e^epsilon / (1 + e^epsilon)) and v correct guesses,
+**One run** (Steinke, Nasr and Jagielski 2023, their bound for (epsilon, delta)). m canary people are in the data or not
+by fair coins; from the output r of the coins are guessed. If the mechanism is (epsilon, delta)-private for a person
+coming or going, then with W ~ Binomial(r, e^epsilon / (1 + e^epsilon)) and v correct guesses,
 
     P[correct >= v] <= P[W >= v] + 2 m delta max_i P[v > W >= v - i] / i.
 
