@@ -42,7 +42,7 @@ def run(words):
 
     from dpsr.cli import terminal
 
-    argv, kept, sys.argv = sys.argv, terminal.out.file, words
+    argv, kept, sys.argv = sys.argv, terminal.out._file, words  # `file` would be today's standard output, for ever
     terminal.out.file = StringIO()
     try:
         with pytest.raises(SystemExit) as stop:
@@ -50,7 +50,7 @@ def run(words):
         assert not stop.value.code, words
     finally:
         sys.argv, shown = argv, terminal.out.file.getvalue()
-        terminal.out.file = kept
+        terminal.out._file = kept
     return shown
 
 
