@@ -5,7 +5,8 @@
     python -m benchmarks.serving --start          seconds until `dpsr serve` and `dpsr studio` say where they listen
 
 The server is one process and the clients are another, on the same two cores. Both sides answer through the same
-routes, forms, guard and connection; what differs is who computes the list. implicit's is not private.
+routes, forms, guard and connection; what differs is who computes the list. implicit's is not private. Processor time
+is the server's own for one request: unlike the rest of the line it does not depend on who else uses the machine.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+import psutil
 
 from benchmarks.serving_sides import SIDES, made_up, prepare
 from benchmarks.strange_requests import batter
@@ -86,17 +88,19 @@ def load(folder: Path) -> None:
     ratings = made_up()
     users, items = ratings.mask.shape
     print(f"{CLIENTS} clients, {SECONDS:g} s each; {users:,} users, {items:,} items (synthetic)")
-    print(f"{'':22}{'':24}{'requests/s':>11}{'lists/s':>9}{'p50':>9}{'p95':>9}{'p99':>9}  (ms)")
+    print(f"{'':22}{'':24}{'requests/s':>11}{'lists/s':>9}{'p50':>9}{'p95':>9}{'p99':>9}{'processor':>11}  (ms)")
     for side in SIDES:
-        with _side(side, folder) as port:
+        with _side(side, folder) as (port, process):
             for question, (path, size) in QUESTIONS.items():
                 if side == "dpsr, people" and path == "/v1/recommend":
                     continue
+                busy = sum(process.cpu_times()[:2])
                 took = asyncio.run(_hammer(port, path, _bodies(path, size, ratings)))
                 p50, p95, p99 = 1e3 * np.percentile(took, [50, 95, 99])
-                rate = len(took) / SECONDS
+                rate, busy = len(took) / SECONDS, 1e3 * (sum(process.cpu_times()[:2]) - busy) / len(took)
                 print(
-                    f"{side:22}{question:24}{rate:11,.0f}{rate * size:9,.0f}{p50:9.1f}{p95:9.1f}{p99:9.1f}", flush=True
+                    f"{side:22}{question:24}{rate:11,.0f}{rate * size:9,.0f}{p50:9.1f}{p95:9.1f}{p99:9.1f}{busy:11.2f}",
+                    flush=True,
                 )
 
 
@@ -162,9 +166,9 @@ def _port(line: str) -> int:
 
 
 @contextmanager
-def _side(side: str, folder: Path) -> Iterator[int]:
+def _side(side: str, folder: Path) -> Iterator[tuple[int, psutil.Process]]:
     process = _begun([sys.executable, "-m", "benchmarks.serving_sides", side, str(folder)])
-    yield _port(process.first)
+    yield _port(process.first), psutil.Process(process.pid)
     process.terminate()
     process.wait()
 

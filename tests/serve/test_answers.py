@@ -63,6 +63,32 @@ def test_a_release_of_people_has_no_list_for_anybody_by_name_and_says_what_to_se
     assert "/v1/recommend" not in json.loads(ask(people.port, "GET", "/openapi.json")[1])["paths"]
 
 
+def test_a_release_of_what_people_did_lists_from_what_a_person_did_and_predicts_no_rating(likes, folders):
+    release = load_release(folders["likes"])
+    people = [{"ratings": [{"item": "i1"}, {"item": "i8"}]}, {"ratings": [{"item": "i1", "rating": 2.5}]}]
+    status, found = post(likes.port, "/v1/fold-in", {"people": people, "n": 5})
+    assert status == 200
+    for answer, given in zip(found["people"], ((["i1", "i8"], [1, 1]), (["i1"], [2.5])), strict=True):
+        assert [row["item"] for row in answer["list"]] == release.fold_in(*given, n=5).items
+    _, found = post(likes.port, "/v1/predict", {"items": ["i1", "nothing"]})
+    np.testing.assert_array_equal(found["predictions"], release.predict([0, 0], ["i1", "nothing"]))
+    for person, words in (
+        ({"ratings": [{"item": "i1", "rating": 0}]}, "a weight above 0"),
+        ({"ratings": [{"item": "i1"}], "items": ["i2"]}, "predicts no ratings"),
+    ):
+        status, found = post(likes.port, "/v1/fold-in", {"people": [person]})
+        assert status == 422
+        assert words in found["error"]
+    assert post(likes.port, "/v1/recommend", {"users": ["u1"]})[0] == 403
+    assert json.loads(ask(likes.port, "GET", "/v1/release")[1])["scale"] is None
+
+
+def test_a_rating_that_is_missing_is_asked_for_where_there_are_ratings(value):
+    status, found = post(value.port, "/v1/fold-in", {"people": [{"ratings": [{"item": 3}]}]})
+    assert status == 422
+    assert "has none" in found["error"]
+
+
 def test_a_user_the_release_does_not_know_is_a_404_unless_the_average_is_asked_for(value):
     status, found = post(value.port, "/v1/recommend", {"users": [1, "stranger"]})
     assert status == 404
@@ -117,8 +143,9 @@ def test_health_release_and_metrics_answer(value, folders):
     assert 'dpsr_requests_total{route="/v1/health",status="200"}' in text
 
 
-def test_every_example_of_the_openapi_page_is_answered(value, people):
-    for site in (value, people):
+def test_every_example_of_the_openapi_page_is_answered(value, people, likes):
+    for site in (value, people, likes):
+        assert ask(site.port, "GET", "/docs")[0] == 200
         document = json.loads(ask(site.port, "GET", "/openapi.json")[1])
         for path, methods in document["paths"].items():
             if "post" in methods:

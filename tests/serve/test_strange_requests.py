@@ -4,11 +4,11 @@ import pytest
 from benchmarks.strange_requests import batter
 
 
-@pytest.mark.parametrize("kind", ["value", "people"])
+@pytest.mark.parametrize("kind", ["value", "people", "likes"])
 def test_whatever_is_sent_is_answered_or_refused_in_words(kind, request, caplog):
     site = request.getfixturevalue(kind)
-    tally = batter(site.port, 150)
+    tally = batter(site.port, 100)
     assert tally[200] > 5, "some of them are right"
-    assert sum(tally.values()) >= 150
+    assert sum(tally.values()) >= 100
     assert "Traceback" not in caplog.text
     assert "unexpected" not in caplog.text

@@ -12,6 +12,8 @@ from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.studio.session import Sessions
 from dpsr.web.guard import Refusal
 
+pytestmark = pytest.mark.slow  # twenty seconds in all, of the studio's processes: no list of single tests knows that
+
 CHOSEN = "source=ratings.csv&user=user&item=item&rating=rating&scale=1:5:1&epsilon=0.5"
 
 
@@ -109,6 +111,11 @@ def test_looking_at_every_page_writes_nothing_and_spends_nothing(inside, folder,
         assert inside.ask("GET", path)[0] == 200
     assert sorted(path.name for path in folder.rglob("*")) == before
     assert Ledger.open(str(folder / ledger)).budget("films").charges == 0
+
+
+def test_a_budget_of_another_unit_is_called_that_before_anything_is_clicked(inside, ledger):
+    page = inside.ask("GET", f"/review?{CHOSEN}&unit=user&ledger={ledger}&dataset=films")[1]
+    assert "is a budget for the unit value: it will be refused" in page
 
 
 def test_no_rating_is_on_any_page_not_even_where_it_is_refused(inside, folder):

@@ -2,6 +2,7 @@
 
     value            lists and predictions of released users; fold-in for somebody new
     rating, user     fold-in from the person's own ratings; predictions for a stranger; nobody has a list by name
+    interactions     fold-in from what the person did, perhaps with weights; popularity; nobody has a list by name
 
 A person's own ratings are arguments here and nothing else: no object that outlives the call holds them.
 """
@@ -12,12 +13,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpsr.errors import DpsrError
+from dpsr.release.likes import LikesRelease
 from dpsr.release.lists.ranking import Recommendations
 from dpsr.release.people import ItemRelease
 from dpsr.release.release import Release
 from dpsr.web.guard import Refusal
 
-AnyRelease = Release | ItemRelease
+AnyRelease = Release | ItemRelease | LikesRelease
 Record = dict[str, Any]
 
 _NOBODY = (
@@ -30,7 +32,7 @@ _DEFAULT_LENGTH = 10
 
 def recommend(release: AnyRelease, asked: Record) -> Record:
     """Lists of released users, in the order asked for."""
-    if isinstance(release, ItemRelease):
+    if not isinstance(release, Release):
         raise Refusal(403, _nobody(release))
     users, n, unknown = _ids(asked["users"]), asked.get("n", _DEFAULT_LENGTH), asked.get("unknown", "error")
     if unknown == "error":
@@ -47,14 +49,14 @@ def recommend(release: AnyRelease, asked: Record) -> Record:
 def predict(release: AnyRelease, asked: Record) -> Record:
     """Predicted ratings of pairs; without users, what the average or an unknown person is expected to give."""
     items, users = _ids(asked["items"]), asked.get("users")
-    if users is not None and isinstance(release, ItemRelease):
+    if users is not None and not isinstance(release, Release):
         raise Refusal(403, _nobody(release) + " Leave users out for what a stranger is expected to give.")
     if users is not None and len(users) != len(items) and len(users) != 1:
         raise Refusal(
             422, f"There must be one user for all items or one for each, found {len(users)} and {len(items)}."
         )
     who = [""] if users is None else _ids(users)
-    if isinstance(release, ItemRelease):
+    if not isinstance(release, Release):
         return {"predictions": release.predict([0] * len(items), items).tolist()}
     return {"predictions": release.predict(who * len(items) if len(who) == 1 else who, items).tolist()}
 
@@ -71,7 +73,7 @@ def fold_in(release: AnyRelease, asked: Record) -> Record:
 
 def _one_person(release: AnyRelease, place: int, person: Record, n: int) -> Record:
     items = _ids([one["item"] for one in person["ratings"]])
-    values = [float(one["rating"]) for one in person["ratings"]]
+    values = _values(release, place, person["ratings"])
     if len(set(items)) < len(items):
         raise Refusal(422, f"people[{place}].ratings must name every item once, and one is there twice.")
     try:
@@ -79,16 +81,30 @@ def _one_person(release: AnyRelease, place: int, person: Record, n: int) -> Reco
         if "items" in person:
             answer["predictions"] = _own_predictions(release, items, values, _ids(person["items"]))
     except DpsrError:
-        scale = release.scale
-        raise Refusal(
-            422,
-            f"Every rating must lie on this release's scale, from {scale.low:g} to {scale.high:g} in steps of "
-            f"{scale.step:g}; one in people[{place}].ratings does not.",
-        ) from None
+        raise Refusal(422, f"{_rule(release)}; one in people[{place}].ratings does not.") from None
     return answer
 
 
+def _values(release: AnyRelease, place: int, ratings: list[Record]) -> list[float]:
+    """What was given to each item; what was only done has the weight 1."""
+    if not isinstance(release, LikesRelease) and any("rating" not in one for one in ratings):
+        raise Refusal(422, f"{_rule(release)}; one in people[{place}].ratings has none.")
+    return [float(one.get("rating", 1)) for one in ratings]
+
+
+def _rule(release: AnyRelease) -> str:
+    if isinstance(release, LikesRelease):
+        return "Every rating must be a weight above 0, or be left out: this release holds what people did"
+    scale = release.scale
+    return (
+        f"Every rating must lie on this release's scale, from {scale.low:g} to {scale.high:g} in steps of "
+        f"{scale.step:g}"
+    )
+
+
 def _own_predictions(release: AnyRelease, items: list[str], values: list[float], wanted: list[str]) -> list[float]:
+    if isinstance(release, LikesRelease):
+        raise Refusal(422, "This release holds what people did and predicts no ratings. Leave items out.")
     if isinstance(release, ItemRelease):
         found: list[float] = release.predict_own(items, values, wanted).tolist()
         return found
@@ -109,5 +125,5 @@ def _rows(found: Recommendations) -> list[Record]:
     ]
 
 
-def _nobody(release: ItemRelease) -> str:
+def _nobody(release: ItemRelease | LikesRelease) -> str:
     return _NOBODY.format(what=_PROTECTED[release.certificate.unit])

@@ -28,7 +28,7 @@ def _object(required: list[str], **properties: Form) -> Form:
     return {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
 
 
-OWN_RATING: Form = _object(["item", "rating"], item=ID, rating={"type": "number"})
+OWN_RATING: Form = _object(["item"], item=ID, rating={"type": "number"})
 PERSON: Form = _object(["ratings"], ratings=_array(OWN_RATING, MOST_RATINGS, 0), items=_array(ID, MOST_ITEMS), n=NUMBER)
 
 RECOMMEND: Form = _object(

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpsr.certify.manifest import MANIFEST, sha256_of
 from dpsr.certify.plain_files import UnreadableError, read_plain
-from dpsr.errors import DpsrError, ParameterError, PrivacyError
+from dpsr.errors import DpsrError, PrivacyError
 from dpsr.quoting import file_name
 from dpsr.release.folder.examination import examined
 from dpsr.release.folder.layout import MOST_BYTES
@@ -26,7 +26,7 @@ SAME, GONE, REPLACED = "as loaded", "gone", "replaced"
 class Served:
     """One release in memory, and the folder it came from."""
 
-    release: Release | ItemRelease
+    release: Release | ItemRelease | LikesRelease
     manifest_sha256: str
 
     def __init__(self, folder: Path) -> None:
@@ -53,27 +53,22 @@ class Served:
     def facts(self) -> dict[str, Any]:
         """What the release says of itself."""
         certificate, scale = self.release.certificate, self.release.scale
-        people = isinstance(self.release, ItemRelease)
+        likes, known = isinstance(self.release, LikesRelease), isinstance(self.release, Release)
         return {
             "manifest_sha256": self.manifest_sha256,
             "private": certificate.private,
             "unit": certificate.unit,
             "epsilon": certificate.epsilon,
             "delta": certificate.delta,
-            "scale": {"low": scale.low, "high": scale.high, "step": scale.step},
-            "answers": ["fold-in", "predict"] if people else ["recommend", "predict", "fold-in"],
+            "scale": None if likes else {"low": scale.low, "high": scale.high, "step": scale.step},
+            "answers": [*(["recommend"] if known else []), "predict", "fold-in"],
         }
 
 
-def _loaded(folder: Path) -> tuple[Release | ItemRelease, str]:
+def _loaded(folder: Path) -> tuple[Release | ItemRelease | LikesRelease, str]:
     found = examined(folder)
     assert found.release is not None
     assert found.manifest_sha256 is not None
-    if isinstance(found.release, LikesRelease):
-        raise ParameterError(
-            f"releases of ratings are served, and {file_name(folder)} was learned from interactions. Make lists with "
-            "dpsr personalise, or dpsr recommend --liked ITEM for one person."
-        )
     if not found.release.certificate.private:
         reasons = "; ".join(found.release.certificate.reasons)
         raise PrivacyError(

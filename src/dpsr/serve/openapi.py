@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
-from dpsr.release.people import ItemRelease
+from dpsr.release.likes import LikesRelease
+from dpsr.release.release import Release
 from dpsr.serve.answers import AnyRelease
 from dpsr.serve.forms import FOLD_IN, LARGEST_BODY, PREDICT, RECOMMEND, Form
 
@@ -62,9 +63,9 @@ def _get(summary: str, about: str, kind: str = "application/json") -> dict[str, 
 
 def description(release: AnyRelease) -> dict[str, Any]:
     """The whole document; operations that this release does not allow are left out."""
-    people = isinstance(release, ItemRelease)
+    people, likes = not isinstance(release, Release), isinstance(release, LikesRelease)
     item, other, user = _examples(release)
-    scale = release.scale
+    best, worst = (2, 1) if likes else (release.scale.high, release.scale.low)
     paths = {
         "/v1/recommend": _post(
             "Lists of released users",
@@ -82,8 +83,8 @@ def description(release: AnyRelease) -> dict[str, Any]:
             {
                 "people": [
                     {
-                        "ratings": [{"item": item, "rating": scale.high}, {"item": other, "rating": scale.low}],
-                        "items": [other],
+                        "ratings": [{"item": item, "rating": best}, {"item": other, "rating": worst}],
+                        **({} if likes else {"items": [other]}),
                     }
                 ],
                 "n": 5,
@@ -92,7 +93,9 @@ def description(release: AnyRelease) -> dict[str, Any]:
         ),
         "/v1/predict": _post(
             "Predicted ratings",
-            "What a stranger is expected to give these items."
+            "How popular these items are."
+            if likes
+            else "What a stranger is expected to give these items."
             if people
             else "One prediction for each pair of a user and an item; one user may stand for all. Without users, what "
             "the average user would give.",
@@ -116,7 +119,7 @@ def description(release: AnyRelease) -> dict[str, Any]:
 
 def _examples(release: AnyRelease) -> tuple[Any, Any, Any]:
     """Two items and a user that the release itself names."""
-    if isinstance(release, ItemRelease):
+    if not isinstance(release, Release):
         names = release.index.named[:2].to_pylist()
         return (*[*names, "an item", "another item"][:2], "nobody")
     items = release.mask.item_ids[:2].to_pylist()

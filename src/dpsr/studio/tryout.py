@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from dpsr.certify.manifest import MANIFEST
-from dpsr.errors import ParameterError
 from dpsr.release.folder.examination import Examination, examined
 from dpsr.release.folder.layout import CARD
+from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.release.release import Release
 
@@ -37,7 +37,7 @@ class Suggestion:
     score: str
 
 
-def things(release: Release | ItemRelease, words: str) -> list[Thing]:
+def things(release: Release | ItemRelease | LikesRelease, words: str) -> list[Thing]:
     """Well-known items, or those whose title or id holds the words."""
     ids, titles = _named(release)
     order = range(len(ids)) if words else _well_known(release)
@@ -52,25 +52,31 @@ def things(release: Release | ItemRelease, words: str) -> list[Thing]:
     return found
 
 
-def suggestions(release: Release | ItemRelease, ratings: Mapping[str, float], n: int = 10) -> list[Suggestion]:
+def suggestions(
+    release: Release | ItemRelease | LikesRelease, ratings: Mapping[str, float], n: int = 10
+) -> list[Suggestion]:
     """The list of somebody with these ratings."""
     found = release.fold_in(list(ratings), list(ratings.values()), n)
     names = [title or str(item) for item, title in zip(found.items, found.titles or found.items, strict=True)]
-    return [Suggestion(str(name), f"{score:.1f}") for name, score in zip(names, found.scores.tolist(), strict=True)]
+    return [
+        Suggestion(str(name), f"{score:.1f}" if isinstance(release, Release | ItemRelease) else f"{score:.2g}")
+        for name, score in zip(names, found.scores.tolist(), strict=True)
+    ]
 
 
-def levels_of(release: Release | ItemRelease) -> list[str]:
+def levels_of(release: Release | ItemRelease | LikesRelease) -> list[str]:
     """What may be given, best first; of a long scale, ten of its values."""
+    if isinstance(release, LikesRelease):  # what was done has no scale: done, or not
+        return ["1"]
     values = release.scale.values
     chosen = values if len(values) <= 11 else values[np.unique(np.linspace(0, len(values) - 1, 11).round().astype(int))]
     return [f"{value:g}" for value in chosen[::-1].tolist()]
 
 
-def loaded(folder: str) -> Release | ItemRelease:
-    """A release of ratings, examined whole."""
+def loaded(folder: str) -> Release | ItemRelease | LikesRelease:
+    """A release, examined whole."""
     release = opened(folder).release
-    if not isinstance(release, Release | ItemRelease):
-        raise ParameterError("releases of ratings are tried out here; this one was learned from interactions.")
+    assert release is not None
     return release
 
 
@@ -92,14 +98,16 @@ def _state(path: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def _named(release: Release | ItemRelease) -> tuple[list[Any], list[str | None] | None]:
-    ids = release.index.named if isinstance(release, ItemRelease) else release.mask.item_ids
+def _named(release: Release | ItemRelease | LikesRelease) -> tuple[list[Any], list[str | None] | None]:
+    ids = release.mask.item_ids if isinstance(release, Release) else release.index.named
     return ids.to_pylist(), release.titles
 
 
-def _well_known(release: Release | ItemRelease) -> list[int]:
+def _well_known(release: Release | ItemRelease | LikesRelease) -> list[int]:
     if isinstance(release, ItemRelease):
         popularity = release.side.log_popularity[release.index.named_cells]
+    elif isinstance(release, LikesRelease):
+        popularity = release.side.popularity[release.index.named_cells]
     else:
         popularity = release.mask.item_counts.astype(np.float64)
     order: list[int] = np.argsort(-popularity, kind="stable").tolist()
