@@ -12,8 +12,8 @@ relative popularity of cells varies by tau^2 has the strength
 p the popularity and g the favour of cells, q the share of all interactions that these cells have, so q^2 that of all
 pairs. k axes of falling strength 1/k stand out as long as k < S. Each axis has T
 loadings to be learned, so T may grow with S but not faster: the largest T with T <= min(75 S, 100 S^(2/3)). The factors
-and the exponent were read off made-up tables of three shapes (docs/likes.md); half or twice as many cells cost a few
-per cent.
+and the exponent were read off made-up tables of three shapes and ml-latest-small (docs/likes.md says which); half or
+twice as many cells cost a few per cent.
 """
 
 from __future__ import annotations
