@@ -134,6 +134,9 @@ def test_what_can_be_read_in_two_ways_or_not_be_printed_is_not_read(text):
 
 def test_whole_numbers_of_64_bits_and_characters_of_two_halves_are_read():
     assert strict_json(str((1 << 64) - 1).encode()) == (1 << 64) - 1
+    assert strict_json(str((1 << 104) - 1).encode(), 104) == (1 << 104) - 1
+    with pytest.raises(MalformedError, match="104 bits"):
+        strict_json(str(1 << 104).encode(), 104)
     assert strict_json(b'"\\ud83d\\ude00"') == "\U0001f600"
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from dpsr.certify.amounts import MAX_DELTA, MAX_EPSILON
 from dpsr.certify.certificate import FORMAT, Certificate
 from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS, PUBLIC_FORMS
+from dpsr.certify.normal import VARIANCE_BITS
 from dpsr.certify.parts import ChannelPart, HistogramPart, Part, SumsPart
 from dpsr.certify.people import LIKES_QUESTIONS, MOMENTS, QUESTIONS, NormalPart, RatingPart
 from dpsr.certify.schema import MalformedError, check_format, first_violation, strict_json
@@ -55,14 +56,14 @@ def check_certificate(text: bytes) -> tuple[list[Check], Certificate | None]:
         certificate = read_certificate(text)
     except ReleaseError as error:
         return [Check(False, str(error).removesuffix(f". {_ADVICE}"))], None
-    record = strict_json(text)
+    record = strict_json(text, VARIANCE_BITS)
     checks = [*_terms(record, certificate), *_prices(record, certificate), *_sums(record, certificate)]
     return [*checks, *_flag(certificate)], certificate
 
 
 def _record(text: bytes) -> dict[str, Any]:
     try:
-        record = strict_json(text)
+        record = strict_json(text, VARIANCE_BITS)
         check_format(record, FORMAT, CERTIFICATE)
     except MalformedError as error:
         raise ReleaseError(f"{CERTIFICATE} cannot be read: {error}. {_ADVICE}") from error

@@ -16,6 +16,7 @@ from dpsr.certify.certificate import (
     PROMISES,
     PUBLIC_FACTS,
 )
+from dpsr.certify.normal import VARIANCE_BITS
 from dpsr.certify.one_rating import SETTING_NAMES as RATING_SETTINGS
 from dpsr.certify.one_rating import SQUARED_BOUNDS
 from dpsr.certify.people import (
@@ -60,7 +61,7 @@ def _part(kind: str, names: list[str], **description: Any) -> dict[str, Any]:
 
 def _normal_part(kind: str, names: list[str], **description: Any) -> dict[str, Any]:
     """Sums with normal noise: their price is a mu."""
-    whole = {"type": "integer", "minimum": 1, "maximum": 1 << 104}
+    whole = {"type": "integer", "minimum": 1, "maximum": (1 << VARIANCE_BITS) - 1}
     fixed = {"kind": {"const": kind}, "name": {"enum": names}, "mu": _PRICE, "delta": _SHARE}
     noise = {"variance": whole, "numbers": {"type": "integer", "minimum": 0, "maximum": 1 << 40}}
     threshold = {"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 0, "maximum": 1 << 60}]}

@@ -31,6 +31,9 @@ from dpsr.errors import PrivacyError
 SAMPLER_SLACK = 2.0**-80
 """What the sampler of `privacy.noise.normal` may be off, added to delta."""
 
+VARIANCE_BITS = 104
+"""Variances have at most so many bits: then noise fits 63 of them with two thousand deviations to spare."""
+
 _LEAST = 1e-10
 """Of mu^2: every question has its noise from here on."""
 

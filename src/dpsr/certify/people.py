@@ -179,7 +179,7 @@ class RatingPart(NormalPart):
             return None
         if self.name == NAMES and unit == "value":
             return 0
-        if self.settings.get("bound") != {MOMENTS: MOMENT**2, PRESENCE: PRESENCE_GRID**2}.get(self.name, GRID):
+        if self.settings.get("bound") != steps_of_bound(self.name):
             raise PrivacyError(f"{self.name} are measured on a grid of {GRID} steps, second moments of {MOMENT**2}")
         bound = SQUARED_BOUNDS[self.name](self.settings)
         return 4 * bound if unit == "value" else bound
@@ -190,6 +190,11 @@ class RatingPart(NormalPart):
             return 0.0
         weight = isqrt(SQUARED_BOUNDS[self.name](self.settings))
         return _passing_tail(self.threshold, weight, self.variance)
+
+
+def steps_of_bound(name: str) -> int:
+    """Steps of the grid that make the bound of a contribution to a question."""
+    return {MOMENTS: MOMENT**2, PRESENCE: PRESENCE_GRID**2}.get(name, GRID)
 
 
 def naming_tail(threshold: int, squared_bound: int, variance: int) -> float:

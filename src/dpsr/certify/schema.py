@@ -2,8 +2,8 @@
 
 A reader of a certificate needs no further library: this covers `type`, `const`, `enum`, `required`, `properties`,
 `additionalProperties`, `items`, `minimum`, `maximum`, `pattern` and `anyOf`, and refuses a schema that uses more.
-Strictly means: no number that is none (NaN, Infinity), no whole number beyond 64 bits, and no key twice, because two
-readers might read two things.
+Strictly means: no number that is none (NaN, Infinity), no whole number beyond 64 bits (or as many as asked for), and
+no key twice, because two readers might read two things.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from math import isfinite
 from typing import Any, Never
 
@@ -25,22 +26,19 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,), "null": (type(None),),
 }  # fmt: skip
 
-_MOST_DIGITS = 20
-"""Of a whole number of 64 bits, with its sign."""
-
 
 class MalformedError(ValueError):
     """Text that is not strict JSON, or a file that has not the form it should have."""
 
 
-def strict_json(text: bytes) -> Any:
-    """The record `text` holds, if there is exactly one way to read it."""
+def strict_json(text: bytes, bits: int = 64) -> Any:
+    """The record `text` holds, if there is exactly one way to read it; whole numbers have at most so many bits."""
     try:
         record = json.loads(
             text.decode("utf-8"),
             parse_constant=_no_number,
             parse_float=_finite,
-            parse_int=_whole,
+            parse_int=partial(_whole, bits=bits),
             object_pairs_hook=_distinct,
         )
         if b"\\u" in text:
@@ -164,10 +162,9 @@ def _no_number(word: str) -> Never:
     raise MalformedError(f"{word} is not a number")
 
 
-def _whole(word: str) -> int:
-    number = int(word) if len(word) <= _MOST_DIGITS else 1 << 64
-    if abs(number) >= 1 << 64:
-        raise MalformedError(f"a whole number of {len(word)} digits is larger than 64 bits")
+def _whole(word: str, bits: int) -> int:
+    if len(word) > bits or abs(number := int(word)) >= 1 << bits:  # a digit is more than a bit
+        raise MalformedError(f"a whole number of {len(word)} digits is larger than {bits} bits")
     return number
 
 

@@ -26,8 +26,8 @@ from dpsr.likes.popularity import Popularity
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, learn_taste
 from dpsr.pipeline.estimator import announce
+from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.privacy.vault.people.likes_vault import LikesVault
-from dpsr.privacy.vault.people.vault import DELTA_FOR_NAMES
 from dpsr.types.item_side import ItemIndex
 from dpsr.types.likes_side import LikesSide
 

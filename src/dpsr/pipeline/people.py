@@ -28,9 +28,9 @@ from dpsr.people.learning import Learning
 from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
 from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
+from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.privacy.vault.people.contributions import coefficients_reach
 from dpsr.privacy.vault.people.rating_vault import CLIP, RAMP, SHRINK, WIDTH
-from dpsr.privacy.vault.people.vault import DELTA_FOR_NAMES
 from dpsr.types.catalogue import Catalogue
 from dpsr.types.item_side import SIZES, ItemIndex, ItemSide
 from dpsr.types.mask import Census, Ids, codes_of
@@ -175,7 +175,7 @@ def ask_names(vault: PeopleVault, state: Learning) -> ItemIndex:
         return ItemIndex(vault.declared, vault.declared)
     share, lam = _SHY * vault.left, np.zeros(vault.n_cells) if state.cells is None else state.cells.lam
     threshold = vault.naming_threshold(share)
-    named, _ = vault.names(share, cells_to_name(lam, state.unit, state.population.people, threshold))
+    named = vault.names(share, cells_to_name(lam, state.unit, state.population.people, threshold))
     return ItemIndex(None, named)
 
 

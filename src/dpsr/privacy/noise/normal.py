@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Ints
-from dpsr.certify.normal import SAMPLER_SLACK
+from dpsr.certify.normal import SAMPLER_SLACK, VARIANCE_BITS
 from dpsr.errors import PrivacyError
 from dpsr.privacy.noise.source import NoiseSource, NoiseStream
 
@@ -35,8 +35,7 @@ SLACK = SAMPLER_SLACK
 
 _WORDS_PER_DRAW = 20
 _CHUNK = 1 << 15
-_LARGEST = 1 << 104
-"""Variances stay below this, so that noise fits 63 bits with two thousand deviations to spare."""
+_LARGEST = 1 << VARIANCE_BITS
 
 Words = npt.NDArray[np.uint64]
 

@@ -8,7 +8,8 @@ asked. No pass carries the noise's key: noise is added here, to the sums.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
 from math import ceil, isqrt, sqrt
@@ -17,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from dpsr.arrays import Ints
+from dpsr.arrays import Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_delta, check_epsilon
 from dpsr.certify.certificate import ChargeReference
@@ -32,6 +33,7 @@ from dpsr.certify.people import (
     RatingPart,
     person_threshold,
     rating_threshold,
+    steps_of_bound,
 )
 from dpsr.engine import Block, Table
 from dpsr.errors import PrivacyError
@@ -39,12 +41,23 @@ from dpsr.privacy.noise.normal import rounded_normal
 from dpsr.privacy.noise.source import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people.contributions import add_names
-from dpsr.privacy.vault.people.vault import DELTA_FOR_NAMES, Answer
 from dpsr.privacy.vault.privatise import SEEDED
 from dpsr.types.item_side import HASHED_CELLS, hashed_cells, hashes, spelt
 from dpsr.types.mask import codes_of
 
-Sum = Callable[..., None]
+DELTA_FOR_NAMES = 0.1
+"""Share of delta for the chance that an item of one person alone is named."""
+
+Contribute = Callable[..., None]
+"""Adds what the people of a block contribute to a sum."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Noisy numbers in real units, and the deviation of the noise in each."""
+
+    values: Floats
+    noise: float
 
 
 class AskedTable(ABC):
@@ -111,7 +124,7 @@ class AskedTable(ABC):
         return pa.array(names[np.flatnonzero(noisy > (part.cut or 0))], pa.string())
 
     def naming_threshold(self, share: float) -> float:
-        """The weight an item needs to be named, in whole interactions of people with one."""
+        """The weight an item needs to be named, in whole ratings or interactions of people with one."""
         return (self._describe(NAMES, share, 0, GRID**2).cut or 0) / GRID
 
     @property
@@ -137,16 +150,55 @@ class AskedTable(ABC):
         )
 
     def _ask(
-        self, name: str, share: float, contribute: Sum, shape: tuple[int, ...], bound: int, only: Any = None
+        self,
+        name: str,
+        share: float,
+        contribute: Contribute,
+        shape: tuple[int, ...],
+        *,
+        step: float = 1 / GRID,
+        squared_bound: int = GRID**2,
+        only: tuple[Ints, ...] | None = None,
+        settings: Mapping[str, float] | None = None,
     ) -> Answer:
-        """Describe, price, pass over the people, add noise; `bound` is the length that stands for one."""
+        """Describe, price, pass over the people, add noise. `step` is what one step of the grid is in real units."""
         numbers = int(np.prod(shape)) if only is None else len(only[0])
-        part = self._describe(name, share, numbers, bound)
-        values = self._noisy(part, contribute, shape, only).astype(np.float64) / sqrt(bound)
-        return Answer(values, sqrt(part.variance / bound))
+        part = self._describe(name, share, numbers, squared_bound, settings)
+        values = self._noisy(part, contribute, shape, only).astype(np.float64) * step
+        return Answer(values if only is not None else values.reshape(shape), sqrt(part.variance) * step)
+
+    def _ask_above_diagonal(
+        self,
+        name: str,
+        share: float,
+        contribute: Contribute,
+        n: int,
+        *,
+        step: float,
+        squared_bound: int = GRID**2,
+        settings: Mapping[str, float] | None = None,
+    ) -> Answer:
+        """Second moments of n cells: what is above the diagonal, with zeros elsewhere."""
+        above, moments = np.triu_indices(n, 1), np.zeros((n, n))
+        found = self._ask(
+            name, share, contribute, (n, n), step=step, squared_bound=squared_bound, only=above, settings=settings
+        )
+        moments[above] = found.values
+        return Answer(moments, found.noise)
+
+    def _places(self, cells: Ints) -> Ints:
+        """The place of every cell among `cells`, -1 for the others."""
+        place = np.full(self.n_cells, -1, dtype=np.int64)
+        place[cells] = np.arange(len(cells))
+        return place
 
     def _noisy(
-        self, part: NormalPart, contribute: Sum, shape: tuple[int, ...], only: Any, absent: int | None = None
+        self,
+        part: NormalPart,
+        contribute: Contribute,
+        shape: tuple[int, ...],
+        only: tuple[Ints, ...] | None,
+        absent: int | None = None,
     ) -> Ints:
         """Charge, then add exactly rounded normal noise to every sum (or to those `only`).
 
@@ -157,15 +209,26 @@ class AskedTable(ABC):
         if noisy is None:
             sums = self._raw.run(contribute, [np.zeros(shape, dtype=np.int64)], reads=[self.column]).sums[0]
             exact = sums.ravel() if only is None else sums[only]
-            noisy = exact + rounded_normal(part.variance, len(exact), self._noise)
+            noisy = exact + self._draw(part.variance, len(exact))
             if absent is not None:
                 noisy[exact == 0] = absent
             if self._journal:
                 self._journal.keep(part, noisy)
         return noisy
 
+    def _draw(self, variance: int, n: int) -> Ints:
+        """Noise for n sums."""
+        return rounded_normal(variance, n, self._noise)
+
     @abstractmethod
-    def _describe(self, name: str, share: float, numbers: int, bound: int) -> NormalPart:
+    def _describe(
+        self,
+        name: str,
+        share: float,
+        numbers: int,
+        squared_bound: int,
+        settings: Mapping[str, float] | None = None,
+    ) -> NormalPart:
         """The receipt of a question that takes at most `share` of mu^2, with the least noise."""
 
     @staticmethod
@@ -188,11 +251,18 @@ class AskedOfPeople(AskedTable):
 
     unit = "user"
 
-    def _describe(self, name: str, share: float, numbers: int, bound: int) -> PersonPart:
-        variance = ceil(bound / (self.squared_mu * Fraction(share)))
+    def _describe(
+        self,
+        name: str,
+        share: float,
+        numbers: int,
+        squared_bound: int,
+        settings: Mapping[str, float] | None = None,
+    ) -> NormalPart:
+        variance = ceil(squared_bound / (self.squared_mu * Fraction(share)))
         if name != NAMES:
-            return PersonPart(name, variance, numbers, bound)
-        return PersonPart(name, variance, numbers, bound, person_threshold(variance, self._names_delta))
+            return PersonPart(name, variance, numbers, squared_bound)
+        return PersonPart(name, variance, numbers, squared_bound, person_threshold(variance, self._names_delta))
 
     @staticmethod
     def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
@@ -204,8 +274,15 @@ class AskedOfRows(AskedTable):
 
     unit = "rating"
 
-    def _describe(self, name: str, share: float, numbers: int, bound: int) -> RatingPart:
-        settings = {"bound": float(isqrt(2 * bound) if bound != GRID**2 else GRID)}
+    def _describe(
+        self,
+        name: str,
+        share: float,
+        numbers: int,
+        squared_bound: int,
+        settings: Mapping[str, float] | None = None,
+    ) -> NormalPart:
+        settings = {"bound": float(steps_of_bound(name)), **(settings or {})}
         sensitivity = SQUARED_BOUNDS[name](settings)
         variance = ceil(sensitivity / (self.squared_mu * Fraction(share)))
         if name != NAMES:

@@ -15,13 +15,13 @@ import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.certificate import LIKES_FACTS
+from dpsr.certify.normal import VARIANCE_BITS
 from dpsr.certify.people import COUNTS, GRID, INTERACTIONS, PRESENCE, PRESENCE_GRID, SQUARED_PRESENCE_BOUND
 from dpsr.engine import Block
 from dpsr.engine.raw import WEIGHT
 from dpsr.linalg.rows import PeopleRows
 from dpsr.privacy.vault.people import presence as add
-from dpsr.privacy.vault.people.asking import AskedOfPeople, AskedOfRows, AskedTable
-from dpsr.privacy.vault.people.vault import Answer
+from dpsr.privacy.vault.people.asking import Answer, AskedOfPeople, AskedOfRows, AskedTable
 from dpsr.types.item_side import ACTIVITY_BINS
 from dpsr.types.likes_side import strengths
 
@@ -55,7 +55,7 @@ class LikesVault(AskedTable):
             rows = reader.rows(block)
             add.add_numbers(rows.indptr, rows.cells, place, out)
 
-        return self._ask(INTERACTIONS, share, one, (ACTIVITY_BINS,), GRID**2)
+        return self._ask(INTERACTIONS, share, one, (ACTIVITY_BINS,))
 
     def counts(self, share: float, cells: Ints) -> Answer:
         """Weighted counts of `cells`: everybody's strengths there, scaled to length one."""
@@ -65,7 +65,7 @@ class LikesVault(AskedTable):
             rows = reader.rows(block)
             add.add_counts(rows.indptr, rows.cells, rows.y, place, out)
 
-        return self._ask(COUNTS, share, one, (len(cells),), GRID**2)
+        return self._ask(COUNTS, share, one, (len(cells),))
 
     def presence_moments(self, share: float, cells: Ints, centre: Floats, favour: Floats) -> Answer:
         """Sums over people of r r', r = c favour (x - n centre) over `cells`; zero on and below the diagonal."""
@@ -75,15 +75,13 @@ class LikesVault(AskedTable):
             rows = reader.rows(block)
             add.add_second_moments(rows.indptr, rows.cells, rows.y, place, centre, favour, out)
 
-        above, shape = np.triu_indices(len(cells), 1), (len(cells), len(cells))
-        found = self._ask(PRESENCE, share, one, shape, SQUARED_PRESENCE_BOUND, only=above)
-        moments = np.zeros(shape)
-        moments[above] = found.values * sqrt(0.5)
-        return Answer(moments, found.noise * sqrt(0.5))
+        return self._ask_above_diagonal(
+            PRESENCE, share, one, len(cells), step=PRESENCE_GRID**-2, squared_bound=SQUARED_PRESENCE_BOUND
+        )
 
     def moments_fit(self, share: float) -> bool:
-        """Whether a receipt can hold the noise of `presence_moments`: a variance of less than 63 bits."""
-        return share > 0 and self._describe(PRESENCE, share, 1, SQUARED_PRESENCE_BOUND).variance < 1 << 63
+        """Whether a receipt can hold the noise of `presence_moments`."""
+        return share > 0 and self._describe(PRESENCE, share, 1, SQUARED_PRESENCE_BOUND).variance < 1 << VARIANCE_BITS
 
     def moments_noise(self, share: float) -> float:
         """The deviation of the noise that `presence_moments` would have."""
@@ -98,12 +96,6 @@ class LikesVault(AskedTable):
     @property
     def _reader(self) -> PresenceReader:
         return PresenceReader(self._cell_of)
-
-    def _places(self, cells: Ints) -> Ints:
-        """The place of every cell among `cells`, -1 for the others."""
-        place = np.full(self.n_cells, -1, dtype=np.int64)
-        place[cells] = np.arange(len(cells))
-        return place
 
 
 class PeopleLikesVault(LikesVault, AskedOfPeople):
@@ -122,4 +114,4 @@ class SingleLikesVault(LikesVault, AskedOfRows):
             found = place[found[found >= 0]]
             out += np.bincount(found[found >= 0], minlength=len(out)) * GRID
 
-        return self._ask(COUNTS, share, one, (len(cells),), GRID**2)
+        return self._ask(COUNTS, share, one, (len(cells),))

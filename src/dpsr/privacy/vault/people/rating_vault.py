@@ -8,19 +8,18 @@ other ratings. That term is part of the sensitivity.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
-from math import ceil, isqrt, sqrt
+from math import sqrt
 
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
-from dpsr.certify.one_rating import MOMENT_WEIGHT, SQUARED_BOUNDS, moment_weight
-from dpsr.certify.people import GRID, MOMENT, MOMENTS, NAMES, RatingPart, rating_threshold
+from dpsr.certify.one_rating import MOMENT_WEIGHT, moment_weight
+from dpsr.certify.people import GRID, MOMENT, MOMENTS
 from dpsr.engine import Block
 from dpsr.linalg.compiled import kernel
+from dpsr.privacy.vault.people.asking import Answer, AskedOfRows
 from dpsr.privacy.vault.people.contributions import SAFE, _enforce, _steps
-from dpsr.privacy.vault.people.vault import Answer, PeopleVault
+from dpsr.privacy.vault.people.vault import PeopleVault
 from dpsr.types.item_side import ItemSide
 
 CLIP, WIDTH = 1.5, 0.8
@@ -34,10 +33,9 @@ RAMP = 8
 """Somebody with n cells weighs 1 / sqrt(n + RAMP) in second moments: few ratings tell little about taste."""
 
 
-class RatingVault(PeopleVault):
+class RatingVault(AskedOfRows, PeopleVault):
     """Raw ratings and a budget for ratings that exist or not."""
 
-    unit = "rating"
     scores_name = "scores of people"
     replaced = 2.0
 
@@ -55,7 +53,7 @@ class RatingVault(PeopleVault):
             _add_rating_scores(block.indptr, cells, e, CLIP, shrink, WIDTH, out)
 
         settings = {"clip": CLIP, "shrink": shrink, "width": WIDTH}
-        return self._ask("scores", share, one, (self.n_cells, 2), 1.0, settings=settings)
+        return self._ask("scores", share, one, (self.n_cells, 2), settings=settings)
 
     def rating_moments(self, share: float, side: ItemSide, cells: Ints, *, level: float) -> Answer:
         """Sums over people of a_n x x' over `cells` (`certify.one_rating`); zero on and below the diagonal."""
@@ -69,36 +67,13 @@ class RatingVault(PeopleVault):
             e = reader.values(block) / side.spread - level - side.effects[found]
             _add_rating_moments(block.indptr, found, e, place, CLIP, SHRINK, WIDTH, weights, out)
 
-        return self._ask_above_diagonal(share, one, len(cells), settings=_moment_settings(len(cells)))
+        return self._ask_above_diagonal(
+            MOMENTS, share, one, len(cells), step=MOMENT**-2, settings=_moment_settings(len(cells))
+        )
 
     def moments_noise(self, share: float, n_cells: int) -> float:
         """The deviation of the noise that `rating_moments` over so many cells would have."""
         return sqrt(self._describe(MOMENTS, share, 1, 0, _moment_settings(n_cells)).variance) / MOMENT**2
-
-    def _describe(
-        self,
-        name: str,
-        share: float,
-        numbers: int,
-        squared_bound: int,
-        settings: Mapping[str, float] | None,
-        *,
-        names_delta: float = 0.0,
-    ) -> RatingPart:
-        """See `PeopleVault`."""
-        settings = {"bound": float(MOMENT**2 if name == MOMENTS else GRID), **(settings or {})}
-        sensitivity = SQUARED_BOUNDS[name](settings)
-        variance = ceil(sensitivity / (self.squared_mu * Fraction(share)))
-        if name != NAMES:
-            return RatingPart(name, variance, numbers, settings)
-        return RatingPart(
-            name, variance, numbers, settings, rating_threshold(isqrt(sensitivity), variance, names_delta)
-        )
-
-    @staticmethod
-    def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
-        """A rating adds the whole weight to its item; nobody's other ratings matter."""
-        out += np.where(order >= 0, np.bincount(items, minlength=len(out)), 0) * GRID
 
 
 def _moment_settings(n_cells: int) -> dict[str, float]:
