@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,9 +13,8 @@ from dpsr.errors import ParameterError
 from dpsr.linalg.rows import PeopleRows
 from dpsr.release.likes.model import UNCLIPPED, model_of, own_rows
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
-from dpsr.release.personalise.base import PersonalAnswers
+from dpsr.release.people.knows_nobody import PersonalWithoutPeople
 from dpsr.types import Mask, PersonalModel
-from dpsr.types.mask import Ids, codes_of
 from dpsr.types.personal import OpensInteractions, OwnRows
 from dpsr.types.scale import Scale
 
@@ -43,10 +41,11 @@ class _Scaleless:
         return self._own.own_rows(start, stop)
 
 
-class PersonalisedLikes(PersonalAnswers["LikesRelease"]):
+class PersonalisedLikes(PersonalWithoutPeople["LikesRelease"]):
     """See `PersonalAnswers`; scores and lists come from people's own interactions and the release alone."""
 
     release: LikesRelease
+    left_out = "interactions are with items outside the declared catalogue: they were left out."
 
     def __init__(self, release: LikesRelease, interactions: OpensInteractions, *, block: int | None = None) -> None:
         if hasattr(interactions, "scale"):
@@ -55,20 +54,6 @@ class PersonalisedLikes(PersonalAnswers["LikesRelease"]):
                 "as one with Interactions.read(...), or those that are liked with ratings.liked(at_least=4)."
             )
         super().__init__(release, _Scaleless(interactions), block=block)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        words = "interactions are with items outside the declared catalogue: they were left out."
-        return (f"{self.dropped:,} {words}",) if self.dropped else ()
-
-    @cached_property
-    def dropped(self) -> int:
-        """Rows at items outside a declared catalogue: they are left out."""
-        return int(self._ratings.mask.item_counts[self._cells < 0].sum())
-
-    def basis(self, users: Ids, items: Ids) -> Ints:
-        unknown = (self.release.index.cells_of(items) < 0).astype(np.int64)
-        return np.where(self.brought_ratings(users), unknown, 3 + 2 * unknown)
 
     def recommend(self, user: str | int, n: int = 10, *, exclude_rated: bool = True) -> Recommendations:
         """The `n` named items that suit `user` best, from what they did themselves: for `user` alone."""
@@ -82,21 +67,9 @@ class PersonalisedLikes(PersonalAnswers["LikesRelease"]):
         done = model.mask.items if exclude_rated else model.mask.items[:0]
         return self.release.titled(best_items(model, scores, scores, done, n))
 
-    @property
-    def _item_ids(self) -> pa.Array:
-        return self.release.index.named
-
     def _model(self, people: Ints) -> PersonalModel:
-        mask = self._ratings.mask
-        places = np.concatenate([np.arange(mask.indptr[p], mask.indptr[p + 1]) for p in people])
-        codes, counts = self._named[mask.items[places]], mask.user_counts[people]
-        owner = np.repeat(np.arange(len(people)), counts)
-        named = codes >= 0
-        codes, owner = codes[named], owner[named]
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(people)))])
-        done = codes[np.lexsort((codes, owner))]
-        ids = mask.user_ids.take(pa.array(people))
-        return model_of(self.release.side, self.release.index, ids, self._rows(people), (indptr, done))
+        ids, index = self._ratings.mask.user_ids.take(pa.array(people)), self.release.index
+        return model_of(self.release.side, index, ids, self._rows(people), self._named_items(people))
 
     def _predicted(self, people: Ints, places: Ints, items: npt.NDArray[np.generic]) -> Floats:
         side, cells = self.release.side, self.release.index.cells_of(items)
@@ -104,18 +77,4 @@ class PersonalisedLikes(PersonalAnswers["LikesRelease"]):
         return np.where(cells >= 0, scores, 0.0)
 
     def _rows(self, people: Ints) -> PeopleRows:
-        """Own rows of consecutive or single people, opened for them alone."""
-        mask = self._ratings.mask
-        start, stop = int(people[0]), int(people[-1]) + 1
-        opened = self._ratings.own_rows(start, stop)
-        places = np.concatenate([np.arange(opened.indptr[p - start], opened.indptr[p - start + 1]) for p in people])
-        indptr = np.concatenate([[0], np.cumsum(mask.user_counts[people])])
-        return own_rows(indptr, self._cells[opened.items[places]], opened.values[places])
-
-    @cached_property
-    def _cells(self) -> Ints:
-        return self.release.index.cells_of(self._ratings.mask.item_ids)
-
-    @cached_property
-    def _named(self) -> Ints:
-        return codes_of(self._ratings.mask.item_ids, self.release.index.named)
+        return own_rows(*self._opened(people))

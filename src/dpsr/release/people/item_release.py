@@ -2,56 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.arrays import Floats, Ints
-from dpsr.certify import Certificate
+from dpsr.arrays import Floats
 from dpsr.errors import ParameterError
 from dpsr.linalg.rows import PeopleRows
 from dpsr.release.lists.ranking import Recommendations, best_items
+from dpsr.release.people.knows_nobody import ReleaseOfItems
 from dpsr.release.people.model import model_of, own_rows
 from dpsr.release.people.personalised import PersonalisedPeople
 from dpsr.release.people.synthetic import item_names, synthetic_rows
 from dpsr.synthesis.people import MadeUpPeople, Synthesis, make_up, usual_people
-from dpsr.types import Catalogue, Scale
-from dpsr.types.item_side import Crowd, ItemIndex, ItemSide
-from dpsr.types.mask import Ids, codes_of
+from dpsr.types import Scale
+from dpsr.types.item_side import Crowd, ItemSide
+from dpsr.types.mask import Ids
 from dpsr.types.personal import OpensOwnRows
 
-NO_PEOPLE = (
-    "a release that protects the {unit} knows nobody, so it has no list for a user. Pass people's own ratings: "
-    "personalise(ratings).recommend(user), or fold_in(items, values) for one person."
-)
 
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemRelease(ReleaseOfItems[ItemSide]):
+    """See `ReleaseOfItems`; people rate, and `certificate.unit` is "rating" or "user"."""
 
-@dataclass(frozen=True, eq=False)
-class ItemRelease:
-    """What may be shown to everybody where `certificate.unit` is "rating" or "user".
-
-    `side` is what is known about cells of items, `index` says which cell an item has and which items may be named.
-    """
-
-    side: ItemSide
-    index: ItemIndex
-    certificate: Certificate
     method: str = "people"
-    settings: dict[str, Any] = field(default_factory=dict)
-    titles: list[str | None] | None = None
-    """What the named items are called, where it is known."""
-
     synthetic: Synthesis | None = None
     """Which made-up people the folder holds; none unless told (`with_people`)."""
 
-    def with_titles(self, catalogue: Catalogue) -> ItemRelease:
-        """The same release whose lists and card name items by their titles, where the catalogue has one."""
-        return replace(self, titles=catalogue.titles_of(self.index.named))
+    nobody = (
+        "a release that protects people, or that a rating exists, knows nobody, so it has no list for a user. Pass "
+        "people's own ratings: personalise(ratings).recommend(user), or fold_in(items, values) for one person."
+    )
 
     def with_people(self, people: int | None = None, *, seed: int = 0) -> ItemRelease:
         """The same release whose folder holds so many made-up people: about as many as there are unless told, 0 none.
@@ -90,30 +75,15 @@ class ItemRelease:
             raise ParameterError("an item outside the declared list is in no release, nor in a table made from one.")
         return item_names(self.index, cells)
 
-    def titled(self, found: Recommendations) -> Recommendations:
-        """A list with titles, if there are any."""
-        if self.titles is None:
-            return found
-        return replace(found, titles=[self.titles[code] for code in self._named(found.items).tolist()])
-
     @property
     def scale(self) -> Scale:
         return self.side.scale
-
-    @property
-    def contents(self) -> ItemRelease:
-        """What its folder holds."""
-        return self
 
     def predict(self, users: Ids, items: Ids) -> Floats:
         """What a stranger is expected to give these items: the release knows nobody, so `users` only set the shape."""
         _, j = np.broadcast_arrays(np.atleast_1d(np.asarray(users)), np.atleast_1d(np.asarray(items)))
         cells = self.index.cells_of(j.ravel())
         return self.side.predict(self.side.stranger, np.zeros(len(cells), dtype=np.int64), cells).reshape(j.shape)
-
-    def recommend(self, user: Any, n: int = 10, **_: Any) -> Recommendations:
-        """Refused: there are no users in this release."""
-        raise ParameterError(NO_PEOPLE.format(unit=_words(self.certificate.unit)))
 
     def popular(self, n: int = 10) -> Recommendations:
         """The `n` named items that a stranger is most likely to meet and like."""
@@ -157,14 +127,3 @@ class ItemRelease:
         if not on_scale.all():
             raise ParameterError(f"every rating lies on this release's scale, {self.scale}; not all of these do.")
         return own_rows(np.array([0, len(cells)]), cells, self.scale, ratings)
-
-    def _named(self, items: Ids) -> Ints:
-        return codes_of(items, self.index.named)
-
-    def __repr__(self) -> str:
-        named = f"{len(self.index.named):,} items by name" if self.index.declared is None else "a declared catalogue"
-        return f"ItemRelease({self.side.n_cells:,} cells, {named}, {self.certificate})"
-
-
-def _words(unit: str) -> str:
-    return {"user": "whole person", "rating": "existence of a rating"}[unit]

@@ -1,0 +1,128 @@
+"""What releases share that know nobody: an index of items, some of which may be named, and people who bring their rows.
+
+Everybody's side is computed from their own rows and the release alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from dpsr.arrays import Floats, Ints
+from dpsr.certify import Certificate
+from dpsr.errors import ParameterError
+from dpsr.release.lists.ranking import Recommendations
+from dpsr.release.personalise.base import PersonalAnswers, PredictsForAnybody
+from dpsr.types import Catalogue
+from dpsr.types.item_side import ItemIndex
+from dpsr.types.mask import Ids, codes_of
+
+Side = TypeVar("Side")
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseOfItems(Generic[Side]):
+    """What may be shown to everybody where people, or what they did, are protected.
+
+    `side` is what is known about cells of items, `index` says which cell an item has and which items may be named.
+    """
+
+    side: Side
+    index: ItemIndex
+    certificate: Certificate
+    method: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    titles: list[str | None] | None = None
+    """What the named items are called, where it is known."""
+
+    nobody: ClassVar[str]
+    """Why there is no list for a user, and what to do instead."""
+
+    def with_titles(self, catalogue: Catalogue) -> Self:
+        """The same release whose lists and card name items by their titles, where the catalogue has one."""
+        return replace(self, titles=catalogue.titles_of(self.index.named))
+
+    def titled(self, found: Recommendations) -> Recommendations:
+        """A list with titles, if there are any."""
+        if self.titles is None:
+            return found
+        return replace(found, titles=[self.titles[code] for code in self._named(found.items).tolist()])
+
+    @property
+    def contents(self) -> Self:
+        """What its folder holds."""
+        return self
+
+    def recommend(self, user: Any, n: int = 10, **_: Any) -> Recommendations:
+        """Refused: there are no users in this release."""
+        raise ParameterError(self.nobody)
+
+    def _named(self, items: Ids) -> Ints:
+        return codes_of(items, self.index.named)
+
+    def __repr__(self) -> str:
+        named = f"{len(self.index.named):,} items by name" if self.index.declared is None else "a declared catalogue"
+        return f"{type(self).__name__}({self.index.n_cells:,} cells, {named}, {self.certificate})"
+
+
+class KnowsNobody(PredictsForAnybody, Protocol):
+    """A release of items, as far as personal answers are concerned."""
+
+    @property
+    def index(self) -> ItemIndex: ...
+
+
+Released = TypeVar("Released", bound=KnowsNobody)
+
+
+class PersonalWithoutPeople(PersonalAnswers[Released]):
+    """Personal answers where all that is personal is brought along."""
+
+    left_out: ClassVar[str]
+    """What is said of rows at items outside a declared catalogue, after their number."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (f"{self.dropped:,} {self.left_out}",) if self.dropped else ()
+
+    @cached_property
+    def dropped(self) -> int:
+        """Rows at items outside a declared catalogue: they are left out."""
+        return int(self._ratings.mask.item_counts[self._cells < 0].sum())
+
+    def basis(self, users: Ids, items: Ids) -> Ints:
+        unknown = (self.release.index.cells_of(items) < 0).astype(np.int64)
+        return np.where(self.brought_ratings(users), unknown, 3 + 2 * unknown)
+
+    @property
+    def _item_ids(self) -> pa.Array:
+        return self.release.index.named
+
+    def _named_items(self, people: Ints) -> tuple[Ints, Ints]:
+        """What these people have done already: pointers, and codes of named items, ascending for each."""
+        mask = self._ratings.mask
+        codes = np.concatenate([self._named[mask.items[mask.indptr[p] : mask.indptr[p + 1]]] for p in people])
+        owner = np.repeat(np.arange(len(people)), mask.user_counts[people])
+        owner, codes = owner[codes >= 0], codes[codes >= 0]
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(people)))])
+        return indptr, codes[np.lexsort((codes, owner))]
+
+    def _opened(self, people: Ints) -> tuple[Ints, Ints, Floats]:
+        """Own rows of consecutive or single people, opened for them alone: pointers, cells and values."""
+        start, stop = int(people[0]), int(people[-1]) + 1
+        opened = self._ratings.own_rows(start, stop)
+        places = np.concatenate([np.arange(opened.indptr[p - start], opened.indptr[p - start + 1]) for p in people])
+        indptr = np.concatenate([[0], np.cumsum(self._ratings.mask.user_counts[people])])
+        return indptr, self._cells[opened.items[places]], opened.values[places]
+
+    @cached_property
+    def _cells(self) -> Ints:
+        return self.release.index.cells_of(self._ratings.mask.item_ids)
+
+    @cached_property
+    def _named(self) -> Ints:
+        return codes_of(self._ratings.mask.item_ids, self.release.index.named)
