@@ -102,7 +102,7 @@ def test_the_columns_alone_are_named_with_what_each_is_taken_for(dpsr, tmp_path)
     outcome = dpsr("describe", file, "--columns")
     assert outcome.out.splitlines() == ["userId: user", "what", "stars: rating", "when"]
     found = json.loads(dpsr("describe", file, "--columns", "--json").out)
-    assert found["taken"] == {"user": "userId", "item": None, "rating": "stars", "timestamp": None}
+    assert found["taken"] == {"user": "userId", "item": None, "rating": "stars", "timestamp": None, "weight": None}
     assert found["header"] is True
 
 

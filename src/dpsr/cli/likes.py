@@ -104,7 +104,8 @@ def reads_likes(
         raise ParameterError("--weight is for interactions. Add --likes, or name the ratings with --rating COLUMN.")
     if not likes and scale is None:
         raise ParameterError(
-            "ratings need their scale, LOW:HIGH:STEP as printed on the rating form: --scale 1:5:1. If the rows are "
+            "ratings need their scale, LOW:HIGH:STEP as printed on the rating form. Example: dpsr release ratings.csv "
+            "--scale 1:5:1 --epsilon 1 --out release/. If the rows are "
             "clicks, plays or purchases: --likes."
         )
     return likes
