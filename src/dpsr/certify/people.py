@@ -57,7 +57,7 @@ SQUARED_BOUND, SQUARED_MOMENT_BOUND = GRID**2, MOMENT**4 // 2
 """Of every contribution, and of second moments: what is above the diagonal of x x', |x| <= MOMENT."""
 
 PRESENCE_GRID = 1 << 12
-"""The same for second moments of presence, which are asked at small budgets, too: coarser, so that variances stay small."""
+"""The same for second moments of presence, which are asked at small budgets, too: coarser, for smaller variances."""
 
 SQUARED_PRESENCE_BOUND = PRESENCE_GRID**4 // 2
 
