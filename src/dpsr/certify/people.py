@@ -139,8 +139,7 @@ class PersonPart(NormalPart):
 
     def squared_sensitivity(self, unit: str) -> int | None:
         _check_names(self.name, self.threshold)
-        special = {MOMENTS: SQUARED_MOMENT_BOUND, PRESENCE: SQUARED_PRESENCE_BOUND}
-        wanted = special.get(self.name, SQUARED_BOUND)
+        wanted = squared_bound_of(self.name)
         if self.squared_bound != wanted:
             raise PrivacyError(
                 f"{self.name} are measured against a squared bound of {wanted}, not {self.squared_bound}"
@@ -190,6 +189,11 @@ class RatingPart(NormalPart):
             return 0.0
         weight = isqrt(SQUARED_BOUNDS[self.name](self.settings))
         return _passing_tail(self.threshold, weight, self.variance)
+
+
+def squared_bound_of(name: str) -> int:
+    """The square of how long a person's contribution to a question may be, in steps."""
+    return {MOMENTS: SQUARED_MOMENT_BOUND, PRESENCE: SQUARED_PRESENCE_BOUND}.get(name, SQUARED_BOUND)
 
 
 def steps_of_bound(name: str) -> int:

@@ -32,7 +32,7 @@ from dpsr.types.item_side import ItemIndex
 from dpsr.types.likes_side import LikesSide
 
 _LEAST = 1e-5
-"""Of mu^2: the smallest question's variance then has 63 bits."""
+"""Of mu^2: with less, not even an item that everybody of thousands has stands out of the noise."""
 
 _SHY = 1 - 1e-9
 """Shares are floats and the vault counts exactly."""
@@ -46,7 +46,7 @@ NO_VALUES = (
 
 
 def check_likes(unit: str, epsilon: float, delta: float | None) -> None:
-    """Refuse the unit at which who did what is public, and budgets whose noise no receipt could hold."""
+    """Refuse the unit at which who did what is public, and budgets with which nothing is learned."""
     if unit == "value":
         raise ParameterError(NO_VALUES)
     if delta is not None and affordable_squared_mu(epsilon, (1 - DELTA_FOR_NAMES) * check_delta(delta)) < _LEAST:
@@ -67,7 +67,7 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     announce("Asking for directions of taste")
     left = vault.left - plan.NUMBERS - _for_names(vault)
     frequent = everything[:0]
-    if vault.moments_fit((1 - plan.FIRST_MOMENTS) * left):
+    if left > 0:
         frequent = plan.frequent_cells(popularity, activity.interactions, vault.moments_noise(left))
     side = _ask_taste(vault, popularity, frequent) if len(frequent) > 2 else None
     if side is None:

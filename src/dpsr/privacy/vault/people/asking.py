@@ -8,7 +8,7 @@ asked. No pass carries the noise's key: noise is added here, to the sums.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
@@ -23,7 +23,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_delta, check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.normal import affordable_squared_mu
-from dpsr.certify.one_rating import SQUARED_BOUNDS
+from dpsr.certify.one_rating import SQUARED_BOUNDS, Settings
 from dpsr.certify.people import (
     GRID,
     MOST_NAMED,
@@ -33,6 +33,7 @@ from dpsr.certify.people import (
     RatingPart,
     person_threshold,
     rating_threshold,
+    squared_bound_of,
     steps_of_bound,
 )
 from dpsr.engine import Block, Table
@@ -119,13 +120,13 @@ class AskedTable(ABC):
         def one(block: Block, out: Ints) -> None:
             add_weights(block.indptr, place[block.items], order, out)
 
-        part = self._describe(NAMES, share, 0, GRID**2)
+        part = self._describe(NAMES, share, 0)
         noisy = self._noisy(part, one, (len(names),), None, absent=-(1 << 62))
         return pa.array(names[np.flatnonzero(noisy > (part.cut or 0))], pa.string())
 
     def naming_threshold(self, share: float) -> float:
         """The weight an item needs to be named, in whole ratings or interactions of people with one."""
-        return (self._describe(NAMES, share, 0, GRID**2).cut or 0) / GRID
+        return (self._describe(NAMES, share, 0).cut or 0) / GRID
 
     @property
     @abstractmethod
@@ -156,33 +157,22 @@ class AskedTable(ABC):
         contribute: Contribute,
         shape: tuple[int, ...],
         *,
-        step: float = 1 / GRID,
-        squared_bound: int = GRID**2,
+        reach: float = 1.0,
         only: tuple[Ints, ...] | None = None,
-        settings: Mapping[str, float] | None = None,
+        settings: Settings | None = None,
     ) -> Answer:
-        """Describe, price, pass over the people, add noise. `step` is what one step of the grid is in real units."""
-        numbers = int(np.prod(shape)) if only is None else len(only[0])
-        part = self._describe(name, share, numbers, squared_bound, settings)
+        """Describe, price, pass over the people, add noise. `reach` is what the bound stands for in real units."""
+        numbers, step = int(np.prod(shape)) if only is None else len(only[0]), reach / steps_of_bound(name)
+        part = self._describe(name, share, numbers, settings)
         values = self._noisy(part, contribute, shape, only).astype(np.float64) * step
         return Answer(values if only is not None else values.reshape(shape), sqrt(part.variance) * step)
 
     def _ask_above_diagonal(
-        self,
-        name: str,
-        share: float,
-        contribute: Contribute,
-        n: int,
-        *,
-        step: float,
-        squared_bound: int = GRID**2,
-        settings: Mapping[str, float] | None = None,
+        self, name: str, share: float, contribute: Contribute, n: int, settings: Settings | None = None
     ) -> Answer:
         """Second moments of n cells: what is above the diagonal, with zeros elsewhere."""
         above, moments = np.triu_indices(n, 1), np.zeros((n, n))
-        found = self._ask(
-            name, share, contribute, (n, n), step=step, squared_bound=squared_bound, only=above, settings=settings
-        )
+        found = self._ask(name, share, contribute, (n, n), only=above, settings=settings)
         moments[above] = found.values
         return Answer(moments, found.noise)
 
@@ -221,14 +211,7 @@ class AskedTable(ABC):
         return rounded_normal(variance, n, self._noise)
 
     @abstractmethod
-    def _describe(
-        self,
-        name: str,
-        share: float,
-        numbers: int,
-        squared_bound: int,
-        settings: Mapping[str, float] | None = None,
-    ) -> NormalPart:
+    def _describe(self, name: str, share: float, numbers: int, settings: Settings | None = None) -> NormalPart:
         """The receipt of a question that takes at most `share` of mu^2, with the least noise."""
 
     @staticmethod
@@ -251,18 +234,12 @@ class AskedOfPeople(AskedTable):
 
     unit = "user"
 
-    def _describe(
-        self,
-        name: str,
-        share: float,
-        numbers: int,
-        squared_bound: int,
-        settings: Mapping[str, float] | None = None,
-    ) -> NormalPart:
-        variance = ceil(squared_bound / (self.squared_mu * Fraction(share)))
+    def _describe(self, name: str, share: float, numbers: int, settings: Settings | None = None) -> NormalPart:
+        square = squared_bound_of(name)
+        variance = ceil(square / (self.squared_mu * Fraction(share)))
         if name != NAMES:
-            return PersonPart(name, variance, numbers, squared_bound)
-        return PersonPart(name, variance, numbers, squared_bound, person_threshold(variance, self._names_delta))
+            return PersonPart(name, variance, numbers, square)
+        return PersonPart(name, variance, numbers, square, person_threshold(variance, self._names_delta))
 
     @staticmethod
     def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
@@ -274,14 +251,7 @@ class AskedOfRows(AskedTable):
 
     unit = "rating"
 
-    def _describe(
-        self,
-        name: str,
-        share: float,
-        numbers: int,
-        squared_bound: int,
-        settings: Mapping[str, float] | None = None,
-    ) -> NormalPart:
+    def _describe(self, name: str, share: float, numbers: int, settings: Settings | None = None) -> NormalPart:
         settings = {"bound": float(steps_of_bound(name)), **(settings or {})}
         sensitivity = SQUARED_BOUNDS[name](settings)
         variance = ceil(sensitivity / (self.squared_mu * Fraction(share)))

@@ -15,8 +15,7 @@ import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.certificate import LIKES_FACTS
-from dpsr.certify.normal import VARIANCE_BITS
-from dpsr.certify.people import COUNTS, GRID, INTERACTIONS, PRESENCE, PRESENCE_GRID, SQUARED_PRESENCE_BOUND
+from dpsr.certify.people import COUNTS, GRID, INTERACTIONS, PRESENCE, PRESENCE_GRID
 from dpsr.engine import Block
 from dpsr.engine.raw import WEIGHT
 from dpsr.linalg.rows import PeopleRows
@@ -75,17 +74,11 @@ class LikesVault(AskedTable):
             rows = reader.rows(block)
             add.add_second_moments(rows.indptr, rows.cells, rows.y, place, centre, favour, out)
 
-        return self._ask_above_diagonal(
-            PRESENCE, share, one, len(cells), step=PRESENCE_GRID**-2, squared_bound=SQUARED_PRESENCE_BOUND
-        )
-
-    def moments_fit(self, share: float) -> bool:
-        """Whether a receipt can hold the noise of `presence_moments`."""
-        return share > 0 and self._describe(PRESENCE, share, 1, SQUARED_PRESENCE_BOUND).variance < 1 << VARIANCE_BITS
+        return self._ask_above_diagonal(PRESENCE, share, one, len(cells))
 
     def moments_noise(self, share: float) -> float:
         """The deviation of the noise that `presence_moments` would have."""
-        return sqrt(self._describe(PRESENCE, share, 1, SQUARED_PRESENCE_BOUND).variance) / PRESENCE_GRID**2
+        return sqrt(self._describe(PRESENCE, share, 1).variance) / PRESENCE_GRID**2
 
     @property
     def public(self) -> dict[str, Any]:

@@ -67,13 +67,11 @@ class RatingVault(AskedOfRows, PeopleVault):
             e = reader.values(block) / side.spread - level - side.effects[found]
             _add_rating_moments(block.indptr, found, e, place, CLIP, SHRINK, WIDTH, weights, out)
 
-        return self._ask_above_diagonal(
-            MOMENTS, share, one, len(cells), step=MOMENT**-2, settings=_moment_settings(len(cells))
-        )
+        return self._ask_above_diagonal(MOMENTS, share, one, len(cells), _moment_settings(len(cells)))
 
     def moments_noise(self, share: float, n_cells: int) -> float:
         """The deviation of the noise that `rating_moments` over so many cells would have."""
-        return sqrt(self._describe(MOMENTS, share, 1, 0, _moment_settings(n_cells)).variance) / MOMENT**2
+        return sqrt(self._describe(MOMENTS, share, 1, _moment_settings(n_cells)).variance) / MOMENT**2
 
 
 def _moment_settings(n_cells: int) -> dict[str, float]:

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from dpsr.arrays import Ints
 from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
-from dpsr.certify.people import GRID, MOMENT, MOMENTS, SQUARED_MOMENT_BOUND
+from dpsr.certify.people import MOMENTS
 from dpsr.engine import Block
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.privacy.noise.source import NoiseSource
@@ -69,7 +69,7 @@ class PeopleVault(AskedOfPeople):
             rows = reader.rows(block)
             add.add_levels(rows.indptr, rows.y, out)
 
-        return self._ask("levels", share, one, (5,), step=add.LEVELS_REACH / GRID)
+        return self._ask("levels", share, one, (5,), reach=add.LEVELS_REACH)
 
     def activity(self, share: float) -> Answer:
         """Sums of (1, a) over people, by octave of their number of ratings."""
@@ -79,7 +79,7 @@ class PeopleVault(AskedOfPeople):
             rows = reader.rows(block)
             add.add_activity(rows.indptr, rows.y, activity_of(np.diff(rows.indptr)), out)
 
-        return self._ask("activity", share, one, (ACTIVITY_BINS, 2), step=add.ACTIVITY_REACH / GRID)
+        return self._ask("activity", share, one, (ACTIVITY_BINS, 2), reach=add.ACTIVITY_REACH)
 
     def scores(self, share: float, side: ItemSide, *, alpha: float, gamma: float = 0.0, floor: float = 0.0) -> Answer:
         """Sums over people, by cell, of scores at the item side so far (`contributions.add_scores`).
@@ -115,7 +115,7 @@ class PeopleVault(AskedOfPeople):
             own = side.own_side(rows)
             add.add_coefficients(rows.indptr, own.coefficients, own.covariances, side.mean, side.covariance, reach, out)
 
-        return self._ask("coefficients", share, one, (3 * k + k * (k + 1) // 2,), step=reach / GRID)
+        return self._ask("coefficients", share, one, (3 * k + k * (k + 1) // 2,), reach=reach)
 
     def second_moments(self, share: float, side: ItemSide, cells: Ints, floor: float) -> Answer:
         """Sums over people of x x', x their weighted residuals over `cells`; zero on and below the diagonal."""
@@ -126,9 +126,7 @@ class PeopleVault(AskedOfPeople):
             own = side.own_side(rows)
             add.add_second_moments(rows.indptr, rows.cells, own.residuals, place, floor, out)
 
-        return self._ask_above_diagonal(
-            MOMENTS, share, one, len(cells), step=MOMENT**-2, squared_bound=SQUARED_MOMENT_BOUND
-        )
+        return self._ask_above_diagonal(MOMENTS, share, one, len(cells))
 
     @property
     def public(self) -> dict[str, Any]:
