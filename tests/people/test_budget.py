@@ -45,7 +45,7 @@ def test_the_error_of_a_round_is_that_of_effects_and_popularity_and_that_of_tast
 
 @pytest.mark.parametrize(
     ("unknown_taste", "unknown_effects", "pays"),
-    [(1.0, 1e-4, True), (1e-4, 1.0, False), (0.0, 1e-4, False)],
+    [(1.0, 1e-4, True), (0.02, 0.1, False), (1e-4, 1.0, False), (0.0, 1e-4, False)],
 )
 def test_products_are_bought_where_taste_is_unknown_and_effects_are_not(unknown_taste, unknown_effects, pays):
     vault = SimpleNamespace(replaced=2.0, mu=0.05)
