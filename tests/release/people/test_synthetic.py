@@ -99,6 +99,15 @@ def test_a_real_person_put_among_them_is_found(folder, ratings, tmp_path):
     assert any("who is in it, nobody knows" in words for words in found.fails)
 
 
+def test_saying_that_another_version_made_it_does_not_help(folder, ratings, tmp_path):
+    """Once only the form of such a table was looked at, and a folder says itself which version made it."""
+    older = copied(folder, tmp_path / "older")
+    certificate = json.loads((older / "certificate.json").read_text())
+    (older / "certificate.json").write_text(json.dumps(certificate | {"software": "dpsr 0.0.9"}))
+    found = with_table(older, tmp_path / "f", with_a_real_person(ratings))
+    assert any("nobody knows; another version says it made it" in words for words in found.fails), found.fails
+
+
 @pytest.mark.parametrize(
     ("change", "record", "says"),
     [

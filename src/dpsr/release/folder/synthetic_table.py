@@ -2,7 +2,8 @@
 
 The table follows from the item side, a number of people and a public seed, which `model.json` states. So it is drawn
 again and compared: a table that holds anything else, such as rows of real people, is not the one that follows. Another
-version of dpsr may draw other people; then the form is checked and no more is claimed.
+version of dpsr may draw other people; then its folder is refused here, with the advice to verify with that one: what a
+folder says about its own version proves nothing.
 """
 
 from __future__ import annotations
@@ -65,11 +66,11 @@ def check_synthetic(release: ItemRelease, data: bytes | None, stated: Mapping[st
     inside = bool(((table["user"] >= 1) & (table["user"] <= stated["people"])).all())
     if not on_scale.all() or not inside:
         yield Check(False, f"{SYNTHETIC}: a rating is not on the scale, or a person has no number that is stated")
-    elif release.certificate.software != f"dpsr {version('dpsr')}":
-        words = f"{SYNTHETIC} has the form that is stated; another version made it, so it was not drawn again"
-        yield Check(True, words)
+    elif _equal(release, table):
+        yield Check(True, FOLLOWS)
     else:
-        yield Check(True, FOLLOWS) if _equal(release, table) else Check(False, DOES_NOT)
+        other = release.certificate.software != f"dpsr {version('dpsr')}"
+        yield Check(False, f"{DOES_NOT}; another version says it made it: verify with that one" if other else DOES_NOT)
 
 
 def _plausible(release: ItemRelease, stated: Mapping[str, Any]) -> bool:
