@@ -7,7 +7,7 @@ cut into blocks as they come. What comes out is what `Ratings.read` would give, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -99,29 +99,39 @@ def store_limits(work: Path, memory: int) -> dict[str, Any]:
 
 def _fill(base: duckdb.DuckDBPyConnection, chunks: Iterator[RatingColumns], scale: Scale) -> tuple[Source, bool]:
     """All rows with their level, time and number; ids as the file spells them."""
+    timed = False
+
+    def secrets(columns: RatingColumns) -> dict[str, Any]:
+        nonlocal timed
+        timed, source = columns.timestamps is not None, columns.source
+        times = np.zeros(len(columns.ratings), dtype=np.int64)
+        if columns.timestamps is not None:
+            times = read_times(columns.timestamps, source)
+        return {"level": code_ratings(columns.ratings, scale, source), "time": times}
+
+    return fill(base, chunks, secrets), timed
+
+
+def fill(
+    base: duckdb.DuckDBPyConnection,
+    chunks: Iterator[RatingColumns],
+    secrets: Callable[[RatingColumns], Mapping[str, Any]],
+) -> Source:
+    """All rows as the table `raw`: ids as the file spells them, what is secret in a row, and the row's number."""
     start = 0
     for columns in chunks:
-        source, timed = columns.source, columns.timestamps is not None
-        n = len(columns.ratings)
+        source, n = columns.source, len(columns.ratings)
         if not start:
             for role, ids in (("user", columns.users), ("item", columns.items)):
                 distinct(ids.slice(0, 1), role, source)  # a type that no id has is refused before the database sees it
-        times = (
-            read_times(columns.timestamps, source) if columns.timestamps is not None else np.zeros(n, dtype=np.int64)
-        )
-        chunk = pa.table({
-            "user": plain_ids(columns.users),
-            "item": plain_ids(columns.items),
-            "level": code_ratings(columns.ratings, scale, source),
-            "time": times,
-            "row": np.arange(start, start + n),
-        })  # fmt: skip
+        ids = {"user": plain_ids(columns.users), "item": plain_ids(columns.items)}
+        chunk = pa.table({**ids, **secrets(columns), "row": np.arange(start, start + n)})
         base.register("chunk", chunk)
         base.execute("insert into raw select * from chunk" if start else "create table raw as select * from chunk")
         start += n
         base.unregister("chunk")
     first = source.place
-    return Source(source.name, lambda row: first(row - start + n)), timed
+    return Source(source.name, lambda row: first(row - start + n))
 
 
 def plain_ids(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -5,19 +5,17 @@ What comes out is what `Interactions.read` would give, in the same order, with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from dpsr.data.assemble import RatingColumns
-from dpsr.data.codes import distinct
 from dpsr.data.files.chunks import chunks_of_file
 from dpsr.data.files.layouts import INTERACTION_ROWS
 from dpsr.data.files.read import recognised, unread_column
-from dpsr.data.ingest import BlockWriter, census_of, no_room, plain_ids, sorting_library, store_limits
+from dpsr.data.ingest import BlockWriter, census_of, fill, no_room, sorting_library, store_limits
 from dpsr.data.interactions import notes_of
 from dpsr.data.numbers import read_weights
 from dpsr.engine.disk import ITEMS, DiskTable
@@ -52,7 +50,7 @@ def ingest_interactions(
     clear_store(work)  # a run that was killed may have left one
     try:
         with private_files(), library.connect(str(work / STORE), config=store_limits(work, memory)) as base:
-            source = _fill(base, chunks_of_file(path, INTERACTION_ROWS, **named))
+            source = fill(base, chunks_of_file(path, INTERACTION_ROWS, **named), _weights)
             text = recognised(path, INTERACTION_ROWS, **named)[1] is not None
             found = census_of(base, source, timed=False, text=text)
             census = _added_up(base, found, source)
@@ -67,26 +65,8 @@ def ingest_interactions(
         clear_store(work)
 
 
-def _fill(base: duckdb.DuckDBPyConnection, chunks: Iterator[RatingColumns]) -> Source:
-    """All rows with their weight and number; ids as the file spells them."""
-    start = 0
-    for columns in chunks:
-        source, n = columns.source, len(columns.ratings)
-        if not start:
-            for role, ids in (("user", columns.users), ("item", columns.items)):
-                distinct(ids.slice(0, 1), role, source)  # a type that no id has is refused before the database sees it
-        chunk = pa.table({
-            "user": plain_ids(columns.users),
-            "item": plain_ids(columns.items),
-            "weight": read_weights(columns.ratings, source),
-            "row": np.arange(start, start + n),
-        })  # fmt: skip
-        base.register("chunk", chunk)
-        base.execute("insert into raw select * from chunk" if start else "create table raw as select * from chunk")
-        start += n
-        base.unregister("chunk")
-    first = source.place
-    return Source(source.name, lambda row: first(row - start + n))
+def _weights(columns: RatingColumns) -> dict[str, Any]:
+    return {"weight": read_weights(columns.ratings, columns.source)}
 
 
 def _added_up(base: duckdb.DuckDBPyConnection, census: Census, source: Source) -> Census:
