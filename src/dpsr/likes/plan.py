@@ -50,6 +50,9 @@ MOST_NAMED_CELLS = 1 << 14
 MOST_CELLS = 2_000
 """Frequent cells at most: their products fit a few dozen megabytes."""
 
+FEW, MANY = 80.0, 120.0
+"""Frequent cells for each unit of S, where axes hardly stand out, and T at S = 1 where they do."""
+
 _FEWEST = 40
 _STEP = 1.25
 
@@ -96,15 +99,15 @@ def strength(popularity: Floats, interactions: float, noise: float) -> float:
 
 def frequent_cells(popularity: Popularity, interactions: float, noise: float) -> Ints:
     """The cells whose second moments are worth asking; none where popularity itself is drowned."""
-    order, shown, known = popularity.order, popularity.shown, popularity.known
-    total, chosen, size = popularity.total, 0, 20.0
+    order, believed, known = popularity.order, popularity.believed, popularity.known
+    total, chosen, size = float(believed.sum()), 0, 20.0
     while size <= min(MOST_CELLS, len(order)):
         T = int(size)
         if known[order[:T]].mean() < 0.7:
             break
-        inside = shown[order[:T]]
+        inside = np.sort(believed[order[:T]])[::-1]
         S = strength(inside, interactions * min(float(inside.sum()) / max(total, 1e-9), 1.0) ** 2, noise)
-        if max(min(75 * S, 100 * S ** (2 / 3)), _FEWEST) >= T:
+        if max(min(FEW * S, MANY * S ** (2 / 3)), _FEWEST) >= T:
             chosen = T
         size *= _STEP
     return order[:chosen]

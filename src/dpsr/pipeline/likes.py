@@ -13,6 +13,8 @@ back to: an axis of taste that does not show in moments that were not learned fr
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
@@ -28,7 +30,7 @@ from dpsr.likes.taste import Moments, learn_taste
 from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.privacy.vault.people.likes_vault import LikesVault
-from dpsr.types.item_side import ItemIndex
+from dpsr.types.item_side import SIZES, Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide
 
 _LEAST = 1e-5
@@ -68,14 +70,33 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     left = vault.left - plan.NUMBERS - _for_names(vault)
     frequent = everything[:0]
     if left > 0:
-        frequent = plan.frequent_cells(popularity, activity.interactions, vault.moments_noise(left))
+        frequent = plan.frequent_cells(popularity, telling(activity, popularity, vault.unit), vault.moments_noise(left))
     side = _ask_taste(vault, popularity, frequent) if len(frequent) > 2 else None
     if side is None:
         announce("Asking again what is popular")
         popularity = _ask_counts(vault, popularity, vault.left - _for_names(vault))
         side = LikesSide.of_popularity(shown(popularity))
     announce("Asking which items may be named")
-    return side, ask_names(vault, popularity)
+    return replace(side, crowd=crowd_of(activity, side.popularity, vault.unit)), ask_names(vault, popularity)
+
+
+def telling(activity: Activity, popularity: Popularity, unit: str) -> float:
+    """How many interactions tell about taste (`Activity.interactions`): people times the square of their mean root.
+
+    At the unit `user` somebody with n interactions adds sqrt n to all counts together, so that the sum of roots is what
+    is believed of all cells: there is far less noise in it than in the few people of the highest octaves.
+    """
+    if unit != "user":
+        return activity.interactions
+    return max(float(popularity.believed.sum()) ** 2 / activity.people, 1.0)
+
+
+def crowd_of(activity: Activity, popularity: Floats, unit: str) -> Crowd:
+    """What made-up people follow from: an interaction of somebody with n of them was counted as 1 / sqrt n at the unit
+    `user`, and whole at the unit `rating`."""
+    weights = 1 / np.sqrt(SIZES) if unit == "user" else np.ones(len(SIZES))
+    counts = activity.counts if activity.counts.any() else np.ones(len(SIZES)) / len(SIZES)
+    return Crowd(activity.people, counts, popularity, weights)
 
 
 def ask_popularity(vault: LikesVault) -> Popularity:

@@ -26,6 +26,7 @@ from dpsr.data.fingerprint import fingerprint, fingerprint_key
 from dpsr.data.ingest import ingest
 from dpsr.data.ingest_interactions import ingest_interactions
 from dpsr.data.spark.files import spark_table_of_file
+from dpsr.data.spark.likes import spark_interactions_of_file
 from dpsr.data.spark.session import spark_session
 from dpsr.engine.raw import InteractionTable, RawTable
 from dpsr.engine.spark.secrecy import check_encrypts
@@ -134,6 +135,19 @@ def table_on_spark(path: Path, *, scale: Scale, duplicates: str = "error", **nam
 
 
 @contextmanager
+def interactions_on_spark(path: Path, **named: str | None) -> Iterator[InteractionTable]:
+    """The file's interactions as blocks of the running Spark session, or of a local one, which then ends here."""
+    announce("Reading the interactions with Spark")
+    with spark_session() as session:
+        check_encrypts(session.sparkContext)
+        raw = spark_interactions_of_file(session, path, **named)
+        try:
+            yield raw
+        finally:
+            cast(SparkTable, raw.table).close()
+
+
+@contextmanager
 def large_table(
     engine: str,
     path: Path,
@@ -168,9 +182,11 @@ def large_table(
 def _interactions(
     engine: str, path: Path, beside: Path, estimator: DPSR | PaperDPSR, memory: int, work: Path | None, **named: Any
 ) -> Iterator[tuple[InteractionTable, Journal | None]]:
-    """The same for interactions, on disk."""
+    """The same for interactions."""
     if engine == "spark":
-        raise ParameterError("interactions are kept in memory or on disk. Use --engine memory or --engine disk.")
+        with interactions_on_spark(path, **named) as raw:
+            yield raw, None
+        return
     with working_folder(work, beside) as folder:
         announce("Sorting the interactions on disk")
         give_back_freed_memory()
