@@ -4,16 +4,17 @@
 stands four deviations above nothing: five different lists of twenty are then more than noise. A large table gets there
 in one round; a small one spends most of its budget on the way, and nothing else would serve it better.
 
-**How many frequent cells.** Second moments over T cells: in units of their noise s, an axis of taste along which the
-relative popularity of cells varies by tau^2 has the strength
+**How many frequent cells.** Second moments over T cells: in units of all that drowns it, the noise s that is added and
+that of a sample of N people, an axis of taste along which the relative popularity of cells varies by tau^2 has strength
 
-    S(T) = tau^2 w sqrt(sum_j (p_j g_j)^4) / s,       w = interactions q^2 / sum_j p_j g_j^2,
+    S(T) = tau^2 w sqrt(sum_j (p_j g_j)^4 / (s^2 + N h_j^2)),      w = interactions q^2 / sum_j p_j g_j^2,
 
-p the popularity and g the favour of cells, q the share of all interactions that these cells have, so q^2 that of all
-pairs. k axes of falling strength 1/k stand out as long as k < S. Each axis has T
-loadings to be learned, so T may grow with S but not faster: the largest T with T <= min(75 S, 100 S^(2/3)). The factors
-and the exponent were read off made-up tables of three shapes and ml-latest-small (docs/likes.md says which); half or
-twice as many cells cost a few per cent.
+p the popularity and g the favour of cells, h_j ~ p_j g_j^2 the share of a cell in the length of a row (`taste`), q the
+share of all interactions that these cells have, so q^2 that of all pairs. Popularity is taken at its posterior mean: S
+hangs on the most popular cells, and of many noisy counts those are the luckiest. k axes of falling strength 1/k stand
+out as long as k < S. Each axis has T loadings to be learned, so T may grow with S but not faster: the largest T with
+T <= min(80 S, 120 S^(2/3)). The factors and the exponent were read off made-up tables of three shapes and
+ml-latest-small (docs/likes.md says which); half or twice as many cells cost a few per cent.
 """
 
 from __future__ import annotations
@@ -90,14 +91,16 @@ def favour_of(centre: Floats) -> Floats:
     return np.asarray((centre / centre.max()) ** FAVOUR)
 
 
-def strength(popularity: Floats, interactions: float, noise: float) -> float:
-    """S of the module, for cells of this popularity with so many interactions in all."""
+def strength(popularity: Floats, interactions: float, noise: float, people: float = 0.0) -> float:
+    """S of the module, for cells of this popularity with so many interactions of so many people in all."""
     p = popularity / popularity.sum()
     g = favour_of(p)
-    return float(TASTE * interactions * np.sqrt(((p * g) ** 4).sum()) / (p * g * g).sum() / noise)
+    length = float((p * g * g).sum())
+    drowning = noise**2 + people * (p * g * g / length) ** 2
+    return float(TASTE * interactions * np.sqrt(((p * g) ** 4 / drowning).sum()) / length)
 
 
-def frequent_cells(popularity: Popularity, interactions: float, noise: float) -> Ints:
+def frequent_cells(popularity: Popularity, interactions: float, noise: float, people: float = 0.0) -> Ints:
     """The cells whose second moments are worth asking; none where popularity itself is drowned."""
     order, believed, known = popularity.order, popularity.believed, popularity.known
     total, chosen, size = float(believed.sum()), 0, 20.0
@@ -106,7 +109,7 @@ def frequent_cells(popularity: Popularity, interactions: float, noise: float) ->
         if known[order[:T]].mean() < 0.7:
             break
         inside = np.sort(believed[order[:T]])[::-1]
-        S = strength(inside, interactions * min(float(inside.sum()) / max(total, 1e-9), 1.0) ** 2, noise)
+        S = strength(inside, interactions * min(float(inside.sum()) / max(total, 1e-9), 1.0) ** 2, noise, people)
         if max(min(FEW * S, MANY * S ** (2 / 3)), _FEWEST) >= T:
             chosen = T
         size *= _STEP

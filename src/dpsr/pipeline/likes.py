@@ -70,7 +70,8 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     left = vault.left - plan.NUMBERS - _for_names(vault)
     frequent = everything[:0]
     if left > 0:
-        frequent = plan.frequent_cells(popularity, telling(activity, popularity, vault.unit), vault.moments_noise(left))
+        interactions = telling(activity, popularity, vault.unit)
+        frequent = plan.frequent_cells(popularity, interactions, vault.moments_noise(left), activity.people)
     side = _ask_taste(vault, popularity, frequent) if len(frequent) > 2 else None
     if side is None:
         announce("Asking again what is popular")
