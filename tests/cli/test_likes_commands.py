@@ -1,6 +1,7 @@
 """Interactions on the command line: which reading was taken is said, and what makes no sense is one sentence."""
 
 import json
+import re
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -140,3 +141,13 @@ def test_describe_takes_a_file_without_ratings_and_says_that_its_shape_is_secret
     rated = log(tmp_path / "ratings.csv", "user,item,rating", ["4"])
     assert "No rating was looked at" in dpsr("describe", rated).out
     assert "Who did what is their secret" in dpsr("describe", rated, "--likes").out
+
+
+def test_memory_that_does_not_hold_the_products_of_frequent_cells_is_refused_with_the_least_that_would(dpsr, tmp_path):
+    file = log(tmp_path / "log.csv")
+    done = dpsr(*arguments(file, tmp_path / "r", "--engine", "disk", "--memory", "500MB"))
+    assert done.code == 2
+    least, allowed = (int(one) for one in re.search(r"at least (\d+) MB, --memory allows (\d+) MB", done.err).groups())
+    assert allowed == 500
+    assert 750 <= least <= 800, "the interpreter's 350 MB and 400 for the products"
+    assert not (tmp_path / "r").exists()

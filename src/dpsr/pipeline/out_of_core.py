@@ -65,9 +65,9 @@ def bytes_of(text: str) -> int:
     return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
-def block_size(census: Census, memory: int) -> int:
-    """Ratings in a block, for an allowance of so many bytes."""
-    fixed = _BASE + _USER * census.n_users + _ITEM * census.n_items
+def block_size(census: Census, memory: int, beside: int = 0) -> int:
+    """Ratings in a block, for an allowance of so many bytes, some of which are needed for something `beside`."""
+    fixed = _BASE + _USER * census.n_users + _ITEM * census.n_items + beside
     size = min((memory - fixed) // _RATING, BLOCK_RATINGS)
     if size < _SMALLEST:
         least = (fixed + _RATING * _SMALLEST) >> 20
@@ -197,7 +197,7 @@ def _interactions(
 
 def likes_block_size(census: Census, memory: int) -> int:
     """Interactions in a block, beside the products of the frequent cells."""
-    return block_size(census, memory - SECOND_MOMENTS_BYTES)
+    return block_size(census, memory, SECOND_MOMENTS_BYTES)
 
 
 def journal_for(
