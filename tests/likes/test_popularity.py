@@ -147,3 +147,10 @@ def test_a_small_sample_ends_the_number_of_frequent_cells_whatever_epsilon_is():
     h = p * g * g / (p * g * g).sum()
     by_hand = sum(((p * g) ** 2) ** 2 / (4.0 + 50 * h**2)) ** 0.5 * plan.TASTE * 1e4 / (p * g * g).sum()
     assert plan.strength(y, 1e4, 2.0, 50.0) == pytest.approx(by_hand)
+
+
+def test_second_moments_get_everything_at_once_only_where_more_counts_would_change_no_list():
+    y = 400.0 / (10 + np.arange(3_000))
+    known, roughly = (Popularity.none(3_000).add(np.arange(3_000), y, noise) for noise in (0.02, 0.5))
+    assert plan.first_moments(known, 3_000) == 1.0
+    assert plan.first_moments(roughly, 3_000) == plan.FIRST_MOMENTS

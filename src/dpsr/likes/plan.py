@@ -39,6 +39,9 @@ NAMES = 0.1
 FIRST_MOMENTS = 0.75
 """Of what is left, the part for second moments that is spent before it is known whether taste shows at all."""
 
+KNOWN_WELL = 40.0
+"""Deviations of the cell of that rank from which on more counts gain nothing: second moments get all at once."""
+
 FAVOUR = 0.25
 """g = (p / max p) to this power: rows lean towards cells that many people know."""
 
@@ -67,6 +70,11 @@ def next_cells(popularity: Popularity, n_cells: int) -> Ints:
     """Cells of the next round: the most popular third of the last one, never fewer than three ranks."""
     many = max(3 * rank_of(n_cells), len(popularity.asked) // 3)
     return np.sort(popularity.order[: min(many, n_cells)])
+
+
+def first_moments(popularity: Popularity, n_cells: int) -> float:
+    """Of what is left, the part for second moments that is spent before it is known whether taste shows."""
+    return 1.0 if popularity.clearness(rank_of(n_cells)) >= KNOWN_WELL else FIRST_MOMENTS
 
 
 def cells_to_name(popularity: Popularity, threshold: float, *, by_person: bool) -> Ints:

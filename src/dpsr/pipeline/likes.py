@@ -36,6 +36,9 @@ from dpsr.types.likes_side import LikesSide
 _LEAST = 1e-5
 """Of mu^2: with less, not even an item that everybody of thousands has stands out of the noise."""
 
+_LEAST_ROUND = 1e-3
+"""Of mu^2: a round of counts with less tells nothing."""
+
 _SHY = 1 - 1e-9
 """Shares are floats and the vault counts exactly."""
 
@@ -75,7 +78,8 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     side = _ask_taste(vault, popularity, frequent) if len(frequent) > 2 else None
     if side is None:
         announce("Asking again what is popular")
-        popularity = _ask_counts(vault, popularity, vault.left - _for_names(vault))
+        left = vault.left - _for_names(vault)
+        popularity = _ask_counts(vault, popularity, left) if left > _LEAST_ROUND else popularity
         side = LikesSide.of_popularity(shown(popularity))
     announce("Asking which items may be named")
     return replace(side, crowd=crowd_of(activity, side.popularity, vault.unit)), ask_names(vault, popularity)
@@ -126,10 +130,13 @@ def _ask_taste(vault: LikesVault, popularity: Popularity, frequent: Ints) -> Lik
     answer = vault.numbers(plan.NUMBERS, frequent)
     activity = Activity.of(answer.values, answer.noise)
     centre = popularity.shown[frequent] / popularity.shown[frequent].sum()
-    left = vault.left - _for_names(vault)
-    first = _ask_moments(vault, plan.FIRST_MOMENTS * left, frequent, centre, activity)
-    if weigh(first).strength is None:
+    left, part = vault.left - _for_names(vault), plan.first_moments(popularity, vault.n_cells)
+    first = _ask_moments(vault, _SHY * part * left, frequent, centre, activity)
+    evidence = weigh(first)
+    if evidence.strength is None:
         return None
+    if part == 1.0:
+        return read_taste(shown(popularity), frequent, first, evidence)
     second = _ask_moments(vault, _SHY * (vault.left - _for_names(vault)), frequent, centre, activity)
     moments = pooled(first, second)
     return read_taste(shown(popularity), frequent, moments, weigh(moments))
