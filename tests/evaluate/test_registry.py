@@ -196,7 +196,7 @@ def test_somebodys_own_method_is_a_factory_that_may_say_that_it_takes_no_budget(
 def test_the_names_promised_are_there_and_variants_of_ours_are_run_only_when_asked_for():
     promised = (
         "laplace-als laplace-mf gaussian-als gaussian-mf dp-sgd-mf objective-mf mcsherry-mironov berlioz-input "
-        "berlioz-als shin-ldp-mf denoised-dp-mf dp-als noisy-bias noisy-level own-mean dpsr-paper "
+        "berlioz-als shin-ldp-mf denoised-dp-mf dp-als dp-als-tuned noisy-bias noisy-level own-mean dpsr-paper "
         "dpsr-as-published dpsr constant popularity bias item-knn als svd++ paper-mf"
     )
     assert set(promised.split()) <= set(compared_methods())

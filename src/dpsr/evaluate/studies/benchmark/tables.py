@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpsr.evaluate.report.breakdowns import POPULARITY, Breakdown
 from dpsr.evaluate.report.comparisons import headlines, verdict_table
 from dpsr.evaluate.report.files import NOTICE
 from dpsr.evaluate.report.tables import (
@@ -24,7 +25,12 @@ from dpsr.evaluate.report.tidy import by_unit, distinct, means, units_of
 
 
 def sections(
-    facts: Mapping[str, str], table: pa.Table, significance: Table, downstream: pa.Table, attacks: pa.Table
+    facts: Mapping[str, str],
+    table: pa.Table,
+    significance: Table,
+    downstream: pa.Table,
+    attacks: pa.Table,
+    shown: Sequence[Breakdown] = (),
 ) -> dict[str, str]:
     """Every section by name, in the order of the report; empty ones are left out."""
     units, sets = units_of(table), distinct(table, "set")
@@ -42,6 +48,7 @@ def sections(
         "run": "\n".join(f"* {name}: {value}" for name, value in facts.items()) + "\n",
         "rmse": grids(("rmse", 4)),
         "significance": headlines(significance) + markdown(verdict_table(significance, table, name) for name in sets),
+        "popularity": markdown(one for breakdown in shown for one in popularity_tables(breakdown, units)),
         "ranking": grids(("precision_at_10", 4), ("ndcg_at_10", 4)),
         "cost": grids(("cpu_seconds", 1), ("peak_mb", 0))
         + markdown(
@@ -55,6 +62,25 @@ def sections(
         "failures": lost.markdown() if lost.rows else "Every run ended with a result.\n",
     }
     return {name: text for name, text in found.items() if text}
+
+
+def popularity_tables(breakdown: Breakdown, units: Mapping[str, str]) -> list[Table]:
+    """Error by item popularity, a table for each unit: methods down, training ratings of the item across."""
+    if breakdown.name != POPULARITY:
+        return []
+    labels = [label for _, label in sorted({(point.x, point.label) for point in breakdown.points})]
+    cells = {(point.method, point.label): point.mean for point in breakdown.points}
+    title = f"{breakdown.set}: RMSE, {breakdown.title}, by training ratings of the item"
+    found = []
+    for unit, methods in by_unit(units).items():
+        rows = tuple(
+            (method, said, *(mean_cell(cells.get((method, label)), 4) for label in labels))
+            for method, said in methods.items()
+            if any((method, label) in cells for label in labels)
+        )
+        one = Table(f"popularity_{breakdown.set}", title, ("method", "protects", *labels), rows)
+        found.append(protecting(unit, one))
+    return found
 
 
 def protecting(unit: str, table: Table) -> Table:
