@@ -53,6 +53,9 @@ OWN_MEAN = "own-mean"
 PEOPLE = {"rating": "dpsr-rating", "user": "dpsr-user"}
 """Our methods that protect people, by unit, with everybody's own raw ratings for their own predictions."""
 
+LISTED = "dpsr-user-listed"
+"""Our method that protects people, with the list of items declared public, as others of that unit take it to be."""
+
 NEARLY_NO_NOISE = 20.0
 """The epsilon at which our pipeline shows what it would do without noise."""
 
@@ -130,6 +133,7 @@ METHODS: dict[str, Method[Recommender]] = {
             )
             for unit, name in PEOPLE.items()
         ),
+        _private(LISTED, partial(PeoplePipeline, listed=True), "user", "with delta", joint=True, variant_of=OURS),
         _private("dpsr-20", _nearly_noiseless, budgeted=False, variant_of=OURS),
         *(
             _private(recipe_name(name), partial(DefaultPipeline, recipe=recipe), variant_of=OURS)
@@ -155,7 +159,12 @@ def benchmarked_methods(unit: str | None = None) -> list[str]:
     if unit not in units:
         raise ParameterError(f"unit is one of {', '.join(units)}, found {unit!r}.")
     ours = PEOPLE.get(unit, OURS)
-    return [ours, *(name for name in everything if METHODS[name].unit in (units[unit], "none") and name != ours)]
+    ours_listed = [LISTED] if unit == "user" else []
+    return [
+        ours,
+        *ours_listed,
+        *(name for name in everything if METHODS[name].unit in (units[unit], "none") and name != ours),
+    ]
 
 
 def ours_at(unit: str) -> str:

@@ -82,8 +82,11 @@ def weighted_equations(
             other, w = x[columns[t]], weights[t]
             for p in range(d):
                 right[a, p] += w * y[t] * other[p]
-                for q in range(d):
+                for q in range(p + 1):
                     gram[a, p, q] += w * other[p] * other[q]
+        for p in range(d):
+            for q in range(p):
+                gram[a, q, p] = gram[a, p, q]
     return gram, right
 
 

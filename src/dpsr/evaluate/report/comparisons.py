@@ -16,7 +16,7 @@ from dpsr.evaluate.contract import UNITS
 from dpsr.evaluate.measure import METHOD
 from dpsr.evaluate.metrics.significance import ErrorComparison, compare_errors, holm
 from dpsr.evaluate.protocol import PROTOCOLS, Predictions, Split
-from dpsr.evaluate.registry import OURS, PEOPLE, ours_at
+from dpsr.evaluate.registry import LISTED, OURS, PEOPLE, ours_at
 from dpsr.evaluate.report.tables import Cells, Table, epsilon_columns
 from dpsr.evaluate.report.tidy import Averages, is_joint, unit_order
 from dpsr.evaluate.runner.jobs import Job
@@ -169,7 +169,7 @@ def _cells(jobs: Sequence[Job]) -> tuple[Ints, Ints]:
 
 def rival_of(method: str, units: Mapping[str, str], fitted: Sequence[str]) -> str | None:
     """Which of ours a method is compared with; None for ours, and where none of ours was run at its unit."""
-    mine, unit = (OURS, *PEOPLE.values()), units.get(method, "")
+    mine, unit = (OURS, *PEOPLE.values(), LISTED), units.get(method, "")
     if method in mine:
         return None
     wanted = [name for name in mine if name in fitted] if unit == "none" else [ours_at(unit)]

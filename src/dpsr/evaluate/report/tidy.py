@@ -16,7 +16,7 @@ from dpsr.evaluate.likes.protocol import METRICS as LIST_METRICS
 from dpsr.evaluate.likes.registry import OUR_LISTS
 from dpsr.evaluate.measure import ATTACK, FORECAST, LEARNERS, LIKES, LIKES_ATTACK, METHOD
 from dpsr.evaluate.protocol import HeldOutRatings
-from dpsr.evaluate.registry import OURS, PEOPLE
+from dpsr.evaluate.registry import LISTED, OURS, PEOPLE
 from dpsr.evaluate.runner.jobs import Job, Row
 
 _TEXT, _NUMBER, _COUNT = pa.string(), pa.float64(), pa.int64()
@@ -140,7 +140,8 @@ def units_of(table: pa.Table) -> dict[str, str]:
     }
     return dict(
         sorted(
-            pairs.items(), key=lambda pair: (pair[0] not in (OURS, OUR_LISTS, *PEOPLE.values()), unit_order(pair[1]))
+            pairs.items(),
+            key=lambda pair: (pair[0] not in (OURS, OUR_LISTS, *PEOPLE.values(), LISTED), unit_order(pair[1])),
         )
     )
 
