@@ -15,11 +15,20 @@ from dpsr.evaluate.protocol import SAMPLE_RANKED, Predictions, listed_users
 from dpsr.evaluate.report import charts
 from dpsr.evaluate.report.breakdowns import COUNTS, Point, breakdowns, chart_of
 from dpsr.evaluate.report.charts import draw
-from dpsr.evaluate.report.comparisons import Fits, headlines, significance_table, split_of, verdict, verdict_table
+from dpsr.evaluate.report.comparisons import (
+    Fits,
+    headlines,
+    rival_of,
+    significance_table,
+    split_of,
+    verdict,
+    verdict_table,
+)
 from dpsr.evaluate.report.tidy import Mean, tidy, units_of
 from dpsr.evaluate.runner.jobs import Job
 from dpsr.evaluate.runner.store import save_arrays
 from dpsr.evaluate.sets import RatingSet
+from dpsr.evaluate.studies.benchmark.tables import popularity_tables
 
 RATINGS, SEEDS, EPSILONS = RatingSet("realistic"), (0, 1), (0.5, 1.0)
 SPREAD = {"dpsr": 0.6, "laplace-als": 0.9, "als": 0.4, "constant": 1.0}
@@ -205,7 +214,31 @@ def test_joint_dp_is_named_and_is_counted_beside_releases(made, significance):
     fits, table = made
     notes = [JOINT if method == "laplace-als" else "" for method in table["method"].to_pylist()]
     joint = table.set_column(table.schema.get_field_index("note"), "note", [notes])
-    releases, beside = headlines(significance_table(replace(fits, units=units_of(joint)))).strip().splitlines()
-    assert "in 0 of 0 comparisons" in releases
+    (beside,) = headlines(significance_table(replace(fits, units=units_of(joint)))).strip().splitlines()
+    assert "with joint DP" in beside
     assert "in 2 of 2 comparisons" in beside
-    assert "in 2 of 2 comparisons with releases" in headlines(significance)
+    assert "one rating value: dpsr is ahead, p < 0.05 after Holm, in 2 of 2 comparisons with releases" in headlines(
+        significance
+    )
+
+
+def test_a_method_is_compared_with_ours_at_its_own_unit_and_with_nothing_where_ours_was_not_run():
+    units = {"dp-als": "user, joint DP", "dp-sgd-mf": "rating (add/remove)", "laplace-als": "rating value"}
+    units |= {"als": "none", "dpsr-user": "user, joint DP"}
+    fitted = ["dpsr", "dpsr-user", *units]
+    found = {name: rival_of(name, units, fitted) for name in units}
+    assert found == {"dp-als": "dpsr-user", "dp-sgd-mf": None, "laplace-als": "dpsr", "als": "dpsr", "dpsr-user": None}
+    assert rival_of("als", units, ["dpsr-user", "als"]) == "dpsr-user"
+
+
+def test_error_by_popularity_has_a_table_for_every_unit_with_all_models_without_privacy(found):
+    units = {**UNITS, "laplace-als": "user, joint DP"}
+    tables = popularity_tables(found["popularity"], units)
+    assert [table.title.rpartition("; ")[2] for table in tables] == ["ε for one rating value", "ε for one user"]
+    assert [[row[0] for row in table.rows] for table in tables] == [
+        ["dpsr", "als", "constant"], ["laplace-als", "als", "constant"],
+    ]  # fmt: skip
+    point = next(p for p in found["popularity"].points if p.method == "als")
+    shown = dict(zip(tables[0].header, tables[0].rows[1], strict=True))
+    assert shown[point.label].startswith(f"{point.mean.value:.4f}")
+    assert popularity_tables(found["activity"], units) == []
