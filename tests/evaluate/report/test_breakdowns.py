@@ -9,7 +9,7 @@ from scipy import stats
 
 from dpsr.errors import ParameterError
 from dpsr.evaluate.contract import JOINT
-from dpsr.evaluate.measure import METHOD
+from dpsr.evaluate.measure import ATTACK, LEARNERS, METHOD
 from dpsr.evaluate.metrics.ranking import list_overlap
 from dpsr.evaluate.protocol import SAMPLE_RANKED, Predictions, listed_users
 from dpsr.evaluate.report import charts
@@ -24,11 +24,11 @@ from dpsr.evaluate.report.comparisons import (
     verdict,
     verdict_table,
 )
-from dpsr.evaluate.report.tidy import Mean, tidy, units_of
+from dpsr.evaluate.report.tidy import SCHEMAS, Mean, tidy, units_of
 from dpsr.evaluate.runner.jobs import Job
 from dpsr.evaluate.runner.store import save_arrays
 from dpsr.evaluate.sets import RatingSet
-from dpsr.evaluate.studies.benchmark.tables import popularity_tables
+from dpsr.evaluate.studies.benchmark.tables import document_of, popularity_table, sections
 
 RATINGS, SEEDS, EPSILONS = RatingSet("realistic"), (0, 1), (0.5, 1.0)
 SPREAD = {"dpsr": 0.6, "laplace-als": 0.9, "als": 0.4, "constant": 1.0}
@@ -231,14 +231,28 @@ def test_a_method_is_compared_with_ours_at_its_own_unit_and_with_nothing_where_o
     assert rival_of("als", units, ["dpsr-user", "als"]) == "dpsr-user"
 
 
-def test_error_by_popularity_has_a_table_for_every_unit_with_all_models_without_privacy(found):
-    units = {**UNITS, "laplace-als": "user, joint DP"}
-    tables = popularity_tables(found["popularity"], units)
-    assert [table.title.rpartition("; ")[2] for table in tables] == ["ε for one rating value", "ε for one user"]
-    assert [[row[0] for row in table.rows] for table in tables] == [
-        ["dpsr", "als", "constant"], ["laplace-als", "als", "constant"],
-    ]  # fmt: skip
+def test_error_by_popularity_shows_the_methods_of_one_unit_and_the_points_of_the_chart(found):
+    methods = {"laplace-als": "user, joint DP", "als": "none"}
+    table = popularity_table(found["popularity"], methods, "user")
+    assert table.title == "realistic: RMSE by training ratings of the item, ε = 1; ε for one user"
+    assert [row[:2] for row in table.rows] == list(methods.items())
     point = next(p for p in found["popularity"].points if p.method == "als")
-    shown = dict(zip(tables[0].header, tables[0].rows[1], strict=True))
-    assert shown[point.label].startswith(f"{point.mean.value:.4f}")
-    assert popularity_tables(found["activity"], units) == []
+    assert dict(zip(table.header, table.rows[1], strict=True))[point.label].startswith(f"{point.mean.value:.4f}")
+
+
+def test_sections_of_one_unit_hold_no_method_of_another(made, found):
+    fits, table = made
+    notes = ["user" if method == "laplace-als" else unit for method, unit in zip(
+        table["method"].to_pylist(), table["unit"].to_pylist(), strict=True
+    )]  # fmt: skip
+    mixed = table.set_column(table.schema.get_field_index("unit"), "unit", [notes])
+    significance = significance_table(replace(fits, units=units_of(mixed)))
+    empty = SCHEMAS[LEARNERS].empty_table(), SCHEMAS[ATTACK].empty_table()
+    parts = sections({"sets": "tiny"}, mixed, significance, *empty, list(found.values()))
+    for name in ("rmse", "popularity", "ranking"):
+        assert "laplace-als" in parts[f"{name}-user"]
+        assert "| dpsr |" not in parts[f"{name}-user"]
+        assert "laplace-als" not in parts[f"{name}-value"]
+        assert parts[name].count("| als |") == parts[f"{name}-user"].count("| als |") * 2
+    assert "constant" in parts["significance-value"]
+    assert "-value" not in document_of(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -165,6 +165,18 @@ def _cells(jobs: Sequence[Job]) -> tuple[Ints, Ints]:
         users.append(mask.users.astype(np.int64) + shift * mask.n_users)
         items.append(mask.items.astype(np.int64) + shift * mask.n_items)
     return np.concatenate(users), np.concatenate(items)
+
+
+def of_unit(significance: Table, unit: str) -> Table:
+    """The rows of methods that protect this unit, and of models without privacy where they were compared with it."""
+    known = [str(row[2]) for row in significance.rows if row[2] != "none"]
+    first = next((name for name in UNITS if any(said.startswith(name) for said in known)), "none")
+    rows = tuple(
+        row
+        for row in significance.rows
+        if str(row[2]).startswith(unit) or (row[2] == "none" and first in (unit, "none"))
+    )
+    return replace(significance, rows=rows)
 
 
 def rival_of(method: str, units: Mapping[str, str], fitted: Sequence[str]) -> str | None:
