@@ -120,7 +120,7 @@ def forecast(
     """What the pipeline at the unit `user` or `rating` would reach; `declared` if the list of items is public."""
     levels, v = population.as_levels(), population.effect_variance
     asking, mu = _ASKING[unit](levels), _mu(epsilon, delta, declared)
-    spent = budget.LEVELS + budget.ACTIVITY + 2 * budget.COEFFICIENTS + (0.0 if declared else budget.NAMES)
+    spent = budget.LEVELS + budget.ACTIVITY + budget.COEFFICIENTS + (0.0 if declared else budget.NAMES)
     cells = _cells(population, asking.weights, np.full(len(population.ratings), v))
     items = asking.effects_left(cells, mu, 1 - spent)
     gain = _taste(population, mu, asking, declared) if population.people * mu > asking.too_few else 0.0

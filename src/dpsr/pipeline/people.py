@@ -2,7 +2,7 @@
 
     1. levels, activity      how many people, their levels and spread, by number of ratings
     2. scores                every cell's weighted count and sum of residuals
-    3. coefficients          how widely people's slopes on effect and popularity lie
+    3. coefficients          how widely people's slopes on effect and popularity lie, if that is cheap to know so early
     4. second moments        of the most popular cells, if taste is expected to stand out of the noise: factors
     5. scores, coefficients  again at the estimate so far, factors included; weights chosen by the expected error
     6. names                 items that may be named, if the list of items was not declared
@@ -61,7 +61,7 @@ def learn_people(vault: PeopleVault) -> tuple[ItemSide, ItemIndex]:
     later = budget.COEFFICIENTS if calibrated else 0.0
     announce("Asking for scores of items")
     _ask_scores(vault, state, min(budget.FIRST, 0.5 * vault.left), first=True)
-    if calibrated:
+    if calibrated and _coefficients_share(vault, state) < budget.COEFFICIENTS:
         _ask_coefficients(vault, state)
     announce("Asking for directions of taste")
     if _ask_factors(vault, state) and calibrated:
@@ -200,11 +200,15 @@ def _worth_calibrating(vault: PeopleVault, levels: PeopleLevels) -> bool:
     return bool(noise / levels.people < 0.5)
 
 
+def _coefficients_share(vault: PeopleVault, state: Learning) -> float:
+    """The share of the budget at which coefficients would be known well enough."""
+    enough = vault.replaced * coefficients_reach(len(state.prior.mean)) / budget.ENOUGH_COEFFICIENTS
+    return float((enough / (vault.mu * state.population.people)) ** 2)
+
+
 def _ask_coefficients(vault: PeopleVault, state: Learning) -> None:
     side = state.side
-    enough = vault.replaced * coefficients_reach(len(side.mean)) / budget.ENOUGH_COEFFICIENTS
-    share = min(budget.COEFFICIENTS, float((enough / (vault.mu * state.population.people)) ** 2))
-    answer = vault.coefficients(share, side)
+    answer = vault.coefficients(min(budget.COEFFICIENTS, _coefficients_share(vault, state)), side)
     state.add_coefficients(answer.values, answer.noise)
 
 
