@@ -1,7 +1,7 @@
 # dpsr for curators: docker build -t dpsr . && docker run --rm -it -v "$PWD":/data dpsr release ratings.csv ...
 FROM python:3.12-slim AS build
 WORKDIR /source
-COPY pyproject.toml README.md LICENSE constraints.txt ./
+COPY pyproject.toml hatch_build.py README.md LICENSE constraints.txt ./
 COPY src src
 RUN python -m venv /opt/dpsr && /opt/dpsr/bin/pip install --no-cache-dir -c constraints.txt '.[postgres]'
 
