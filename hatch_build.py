@@ -20,13 +20,14 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 ADDRESS = "DPSR_PROJECT_URL"
 
 _PICTURE = re.compile(r"!\[([^\]]*)\]\(([^):]+)\)\n?")
+_WITHOUT = "\nThe documentation lies in `docs/` of the source archive.\n"
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^):#]+)\)")
 
 
 def page_of(readme: str, address: str) -> str:
     """The README for a page without folders; `address` is the repository's, or empty."""
     if not address:
-        return _LINK.sub(r"\1", _PICTURE.sub("", readme)) + "\nThe documentation lies in `docs/` of the source archive.\n"
+        return _LINK.sub(r"\1", _PICTURE.sub("", readme)) + _WITHOUT
     with_pictures = _PICTURE.sub(rf"![\1]({address}/raw/HEAD/\2)\n", readme)
     return _LINK.sub(rf"[\1]({address}/blob/HEAD/\2)", with_pictures)
 
