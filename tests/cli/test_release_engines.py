@@ -2,9 +2,9 @@
 
 import os
 import shutil
-import subprocess
 import sys
 
+import forked
 import numpy as np
 import pytest
 from small_ratings import options, write_csv
@@ -121,7 +121,7 @@ def on_spark(csv, tmp_path, *more, **environment):
     arguments = [*options(str(tmp_path / "r"), epsilon="1"), "--engine", "spark", *map(str, more)]
     command = [sys.executable, "-m", "dpsr", "release", str(csv), *arguments]
     env = {**os.environ, "COLUMNS": "200", **environment}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    return forked.run(command, env=env)
 
 
 def check_refused_on_spark(run, tmp_path, words, left=("ratings.csv",)):

@@ -10,6 +10,7 @@ import os
 from collections import defaultdict
 from pathlib import Path
 
+import forked
 import pytest
 
 RESOURCES = {"postgres": "postgres", "chromium": "browser"}
@@ -68,7 +69,7 @@ def function_of(nodeid):
 
 
 def processor_seconds():
-    return sum(os.times()[:4])
+    return sum(os.times()[:4]) + forked.spent[0]
 
 
 def pytest_collection_finish():

@@ -1,7 +1,7 @@
 """Spark's own daemon, which has imported before it forks what every task needs.
 
-Spark collects garbage after each task and starts a new process for each one that failed: with the imports done once, and
-out of the collector's sight, a test's tasks take the time of their work.
+Spark collects garbage after each task and starts a new process for each one that failed: with the imports done once,
+and out of the collector's sight, a test's tasks take the time of their work.
 """
 
 import gc

@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 
+import forked
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -252,7 +253,7 @@ def test_reasons_in_colours_do_not_reach_the_terminal(release, tmp_path):
     for arguments in (["verify", release], ["recommend", release, "--user", "1"], ["compare", release]):
         environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": "200"}
         command = [sys.executable, "-m", "dpsr", *map(str, arguments)]
-        shown = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        shown = forked.run(command, env=environment)
         assert "\x1b]8;" not in shown.stdout + shown.stderr, "no link was made"
         assert "[bold red]x[/bold red]" in shown.stdout + shown.stderr
     assert json.loads(run("verify", release, "--json").stdout)["reasons"][0].startswith("[bold red]")
