@@ -22,6 +22,7 @@ import traceback
 from functools import cache
 from pathlib import Path
 
+SERVER = "DPSR_TESTS_FORK_SERVER"
 PYTHON_M = (sys.executable, "-m")
 spent = [0.0]
 """Processor seconds of programs that have ended: they are nobody's children here."""
@@ -33,20 +34,19 @@ class Forked(subprocess.Popen):
     def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, startupinfo, creationflags,
                        shell, p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, restore_signals, gid, gids, uid,
                        umask, *others):  # fmt: skip
+        args = [one for one in map(os.fspath, args) if one != "-P"]  # no path is put first anyway
         assert tuple(args[:2]) == PYTHON_M, args
         assert preexec_fn is None
         self.ended = socket.socket(socket.AF_UNIX)
         self.ended.connect(server())
         ends = [mine if mine != -1 else usual for mine, usual in ((p2cread, 0), (c2pwrite, 1), (errwrite, 2))]
-        asked = {"args": [os.fspath(one) for one in args[2:]], "cwd": os.fspath(cwd or os.getcwd()), "umask": umask}
+        asked = {"args": args[2:], "cwd": os.fspath(cwd or os.getcwd()), "umask": umask}
         asked |= {"env": dict(os.environ if env is None else env)}
         socket.send_fds(self.ended, [json.dumps(asked).encode() + b"\n"], ends)
         self._child_created = True
         self.answers = self.ended.makefile()
         self.pid = int(self.answers.readline())
-        for mine, other in ((p2cread, p2cwrite), (c2pwrite, c2pread), (errwrite, errread)):
-            if mine != -1 and other != -1:
-                os.close(mine)
+        self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)
 
     def _internal_poll(self, *_, **__):
         if self.returncode is None:
@@ -64,6 +64,11 @@ class Forked(subprocess.Popen):
     def _wait(self, timeout):
         if self.returncode is None:
             self.ended.settimeout(timeout)
+            try:
+                self.ended.recv(1, socket.MSG_PEEK)
+            except TimeoutError:
+                raise subprocess.TimeoutExpired(self.args, timeout) from None
+            self.ended.settimeout(None)
             self._note()
         return self.returncode
 
@@ -84,7 +89,9 @@ def run(args, **how):
 
 @cache
 def server():
-    """The address of this process's server, which ends when this process does."""
+    """The address of this process's server, which ends when this process does; or of the one named to it."""
+    if SERVER in os.environ:
+        return os.environ[SERVER]
     address = str(Path(tempfile.mkdtemp(prefix="dpsr-forks-")) / "s")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     started = subprocess.Popen(

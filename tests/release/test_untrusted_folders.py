@@ -196,12 +196,11 @@ def test_one_long_id_repeated_takes_its_room_once(tmp_path):
 
 def run(*arguments, megabytes=3_000):
     """A command as a shell would see it; it may not take more than this much memory."""
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
-
     command = [sys.executable, "-m", "dpsr", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, preexec_fn=limit)
+    process = forked.Forked(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    resource.prlimit(process.pid, resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+    shown, complaint = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(command, process.returncode, shown, complaint)
 
 
 def test_a_bomb_does_not_exhaust_a_command(release):
