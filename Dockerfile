@@ -9,7 +9,9 @@ RUN python3 -m venv /opt/dpsr && /opt/dpsr/bin/pip install --no-cache-dir -c con
 
 FROM ${BASE}
 COPY --from=build /opt/dpsr /opt/dpsr
-ENV PATH="/opt/dpsr/bin:$PATH" NUMBA_CACHE_DIR=/tmp/numba
+ENV PATH="/opt/dpsr/bin:$PATH" NUMBA_CACHE_DIR=/opt/numba
+# Compiled now, so that no run waits for it; on another processor it is done again, by whoever runs it.
+RUN dpsr demo --out /tmp/demo && rm -r /tmp/demo* && chmod -R a+rwX /opt/numba
 # Not root: files in /data belong to whoever --user names.
 RUN useradd --create-home curator && mkdir /data && chown curator /data
 USER curator

@@ -80,10 +80,11 @@ class Forked(subprocess.Popen):
         self.ended.close()
 
 
-def run(args, **how):
-    """`subprocess.run` by a fork, with what was printed."""
-    with Forked(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how) as process:
-        printed = process.communicate()
+def run(args, text=None, **how):
+    """`subprocess.run` by a fork, with `text` on standard input, and what was printed."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with Forked(args, **pipes, text=True, **how) as process:
+        printed = process.communicate(text)
     return subprocess.CompletedProcess(args, process.returncode, *printed)
 
 
