@@ -8,6 +8,7 @@ import forked
 import numpy as np
 import pytest
 from small_ratings import options, write_csv
+from spark_cases import QUICK
 
 from dpsr import load_release
 from dpsr.pipeline.cards import redraw
@@ -120,7 +121,10 @@ needs_java = pytest.mark.skipif(
 def on_spark(csv, tmp_path, *more, **environment):
     arguments = [*options(str(tmp_path / "r"), epsilon="1"), "--engine", "spark", *map(str, more)]
     command = [sys.executable, "-m", "dpsr", "release", str(csv), *arguments]
-    env = {**os.environ, "COLUMNS": "200", **environment}
+    defaults = tmp_path.with_name(f"{tmp_path.name}-spark")
+    defaults.mkdir()
+    (defaults / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in QUICK.items()))
+    env = {**os.environ, "COLUMNS": "200", "SPARK_CONF_DIR": str(defaults), **environment}
     return forked.run(command, env=env)
 
 

@@ -46,7 +46,7 @@ class Forked(subprocess.Popen):
         self._child_created = True
         self.answers = self.ended.makefile()
         self.pid = int(self.answers.readline())
-        self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)
+        self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
 
     def _internal_poll(self, *_, **__):
         if self.returncode is None:
@@ -88,6 +88,9 @@ def run(args, text=None, **how):
     return subprocess.CompletedProcess(args, process.returncode, *printed)
 
 
+servers: list[subprocess.Popen] = []
+
+
 @cache
 def server():
     """The address of this process's server, which ends when this process does; or of the one named to it."""
@@ -99,7 +102,7 @@ def server():
         [sys.executable, __file__, address], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert started.stdout.readline() == b"ready\n"
-    server.process = started
+    servers.append(started)  # whose standard input stays open as long as this process
     return address
 
 

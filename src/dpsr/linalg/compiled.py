@@ -25,10 +25,10 @@ WORTH_THREADS = 1_000_000
 """Multiply-adds in a kernel call from which a second thread pays."""
 
 
-def _by_name(kernel: Any) -> Any:
+def _by_name(compiled: Any) -> Any:
     """How a kernel is pickled: as `module.name` where that is what it is, otherwise as numba does it."""
-    module = sys.modules.get(kernel.__module__)
-    return kernel.__name__ if getattr(module, kernel.__name__, None) is kernel else kernel.__reduce__()
+    name: str = compiled.__name__
+    return name if getattr(sys.modules.get(compiled.__module__), name, None) is compiled else compiled.__reduce__()
 
 
 copyreg.pickle(CPUDispatcher, _by_name)
