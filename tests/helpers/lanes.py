@@ -102,7 +102,6 @@ def processor_seconds():
 
 def pytest_collection_finish():
     """From here on the collector of garbage does not look at thousands of tests and modules each time."""
-    gc.collect()
     gc.freeze()
     _before[0] = processor_seconds()
 
@@ -120,6 +119,7 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_sessionfinish(session):
+    gc.unfreeze()  # or libraries would complain at the end about what nobody collected
     if session.config.getoption("slow_list") and not hasattr(session.config, "workerinput"):
         others = {name: seconds for name, seconds in slow_tests().items() if name not in _spent and is_there(name)}
         found = others | {name: seconds for name, seconds in _spent.items() if seconds >= SECONDS}
