@@ -224,7 +224,7 @@ _SWEEPS, _STABLE = 8, 0.03
 """Sweeps at most, and how far the means may still move, in deviations of what is uncertain about them: a thousandth of
 the error that noise leaves."""
 
-_BOLD_SWEEPS, _LEAST_BOLD, _STALLED = 60, 6, 0.96
+_BOLD_SWEEPS, _LEAST_BOLD, _STALLED = 60, 4, 0.96
 
 _TRIAL, _BOLD_TRIAL, _AFTER_BOLD = 1, 3, 2
 """Sweeps after which starts are compared, beside a first one of items that they share: of the cautious one; of the bold
@@ -233,8 +233,9 @@ one, and then as the cautious one learns."""
 _STANDS_OUT = 1.03
 """Strength of directions from which on a bold start is tried; chance alone moves it by less than a hundredth."""
 
-TRIAL_RATINGS = 1_000_000
-"""The most ratings with which two starts are tried: twice the work."""
+TRIAL_RATINGS = 20_000
+"""The most ratings with which two starts are tried: on more, rows are known well enough for caution to find what there
+is (decision 41)."""
 
 
 def learn_from_symbols(

@@ -59,7 +59,8 @@ def add_normal_equations(
     """
     size, direct = partners.shape[1] - d, len(places) == 0
     for part in prange(-(-(len(ptr) - 1) // _ROWS)):
-        hi, doubt, few = np.empty(d, np.float32), np.empty(size, np.float32), np.empty((_FEW, d), np.float32)
+        hi, doubt, full = np.empty(d, np.float32), np.empty(size, np.float32), np.empty((d, d), np.float32)
+        few = np.empty((_FEW, d), np.float32)
         for i in range(part * _ROWS, min((part + 1) * _ROWS, len(ptr) - 1)):
             start, stop, ai = ptr[i], ptr[i + 1], a[to[i]]
             rows = few[: stop - start] if stop - start <= _FEW else np.empty((stop - start, d), np.float32)
@@ -75,23 +76,24 @@ def add_normal_equations(
                 for p in range(size):
                     doubt[p] += root * root * line[d + p]
             if stop - start <= _FEW:
-                for row in rows:
-                    _add_outer(row, ai)
+                _square(rows, full)
             else:
-                _add_packed(np.dot(rows.T, rows), ai)
+                np.dot(rows.T, rows, full)
+            _add_packed(full, ai)
             _add_corner(doubt, d, ai)
             for p in range(d):
                 h[to[i], p] += hi[p]
 
 
 @fast_kernel
-def _add_outer(x: Singles, packed: AnyFloats) -> None:
-    """packed += x x'."""
-    at = 0
-    for p in range(len(x)):
-        for q in range(p + 1):
-            packed[at + q] += x[p] * x[q]
-        at += p + 1
+def _square(rows: Singles, full: Singles) -> None:
+    """full = rows' rows, also above the diagonal: whole lines are added faster than parts of them."""
+    full[:] = 0
+    for row in rows:
+        for p in range(len(row)):
+            line, x = full[p], row[p]
+            for q in range(len(row)):
+                line[q] += x * row[q]
 
 
 @fast_kernel
