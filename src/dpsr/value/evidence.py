@@ -15,8 +15,10 @@ one. So there are two starts,
     bold        factors are taken for known, as alternating least squares does
 
 and noisy ratings that were held out choose between them after a few sweeps; the chosen one learns on with all ratings.
-Where no direction stands out of what random signs give (`start.py`) there is no taste to hide, and on very large sets
-rows are well known: there the cautious start is the only one.
+Where no direction stands out of what random signs give (`start.py`) there is no taste to hide, and on large sets rows
+are well known: there the cautious start is the only one.
+
+Sweeps end when the means move by a small part of their own posterior deviation: what they may be off by anyway.
 """
 
 from __future__ import annotations
@@ -220,7 +222,7 @@ class EvidenceState:
         self.b, self.g = self.items.mean[:, :d] + self.shared, self.items.mean[:, d:]
 
 
-_SWEEPS, _STABLE = 8, 0.03
+_SWEEPS, _STABLE = 8, 0.04
 """Sweeps at most, and how far the means may still move, in deviations of what is uncertain about them: a thousandth of
 the error that noise leaves."""
 

@@ -182,10 +182,11 @@ def posterior(rows: Rows, prior: Prior, k: int, evidence: Evidence, *, weights_f
         prior.learn_weights(evidence)
     weights = prior.weights @ np.linalg.inv(root[:dx, :dx]).T
     (i, j), corner = _triangle(d), congruence(root[d - k :, d - k :]).T
-    squares, last = congruence(root)[i == j].T, j >= d - k
+    squares, last = (np.where(i == j, 1, 2) * root[:, i] * root[:, j]).T.astype(np.float32), j >= d - k
     for piece, (B, beta) in zip(pieces, solved, strict=True):
         expected = rows.features[piece] @ weights
-        packed_times(B, expected, beta)
+        with threads_for(len(B) * d * dx):
+            packed_times(B, expected, beta)
         result.mean[piece] = beta @ root.T
         result.variance[piece] = B @ squares
         result.factor_covariance[piece] = B[:, last] @ corner
@@ -197,10 +198,11 @@ def posterior(rows: Rows, prior: Prior, k: int, evidence: Evidence, *, weights_f
 
 
 def posterior_covariances(rows: Rows, prior: Prior) -> Singles:
-    """C_i of every row at the present prior, packed."""
+    """C_i of every row at the present prior, packed; the prior may have learned since the rows were made."""
     packed, back = np.empty(rows.a.shape, np.float32), congruence(rows.root).T
+    within = np.linalg.inv(prior.root) @ rows.root
     for piece in _pieces(len(rows.h)):
-        packed[piece] = _covariances(rows, piece, prior) @ back
+        packed[piece] = _covariances(rows, piece, within.T @ within) @ back
     return packed
 
 
@@ -215,27 +217,21 @@ def _pieces(n: int) -> list[slice]:
     return [slice(at, min(at + _BLOCK, n)) for at in range(0, n, _BLOCK)]
 
 
-def _covariances(rows: Rows, piece: slice, prior: Prior) -> Singles:
-    """B_i of a piece of rows, packed, observations included."""
-    back = np.linalg.inv(prior.root) @ rows.root  # the identity, unless the prior has learned since
-    B = np.empty((len(rows.h[piece]), rows.a.shape[1]), np.float32)
-    with threads_for(len(B) * prior.dimensions**3):
-        covariances(
-            rows.a[piece],
-            (back.T @ back).astype(np.float32),
-            rows.root[0].astype(np.float32),
-            1 / rows.observed_variance[piece],
-            B,
-        )
+def _covariances(rows: Rows, piece: slice, prior: Floats) -> Singles:
+    """B_i of a piece of rows, packed, observations included; `prior` is the precision in the rows' coordinates."""
+    B, seen = np.empty((len(rows.h[piece]), rows.a.shape[1]), np.float32), rows.root[0].astype(np.float32)
+    with threads_for(len(B) * len(prior) ** 3):
+        covariances(rows.a[piece], prior.astype(np.float32), seen, 1 / rows.observed_variance[piece], B)
     return B
 
 
 def _solve(rows: Rows, piece: slice, prior: Prior, evidence: Evidence) -> tuple[Singles, Floats]:
     """B_i of a piece of rows and B_i U' h_i, observations included; what they say about V and L so far."""
     d, (q, dx) = prior.dimensions, prior.groups.shape
-    B, seen = _covariances(rows, piece, prior), rows.observed_effect[piece] / rows.observed_variance[piece]
+    B, seen = _covariances(rows, piece, np.eye(d)), rows.observed_effect[piece] / rows.observed_variance[piece]
     unpulled = np.zeros_like(rows.h[piece])
-    packed_times(B, rows.h[piece] + seen[:, None] * rows.root[0], unpulled)
+    with threads_for(len(B) * d**2):
+        packed_times(B, rows.h[piece] + seen[:, None] * rows.root[0], unpulled)
     columns, (i, j), (a, b) = rows.features[piece].T.astype(np.float32, order="C"), _triangle(q), _triangle(dx)
     known = (a == b) - B[:, : len(a)]  # of I - B_i, what belongs to the first coordinates
     evidence.gram[:] += ((columns[i] * columns[j]) @ known)[_places(q)][:, _places(dx)]
