@@ -291,7 +291,9 @@ class Starts:
         better = self.likelier(cautious, bold)
         if better is bold:
             self._take_for_known(better)
-        self.sweep_until_stable(better, _SWEEPS if better is bold else _SWEEPS - _TRIAL - 1)
+            self._sweep(better, _SWEEPS)  # all of them: the residual variance has fallen too far and has to come back
+        else:
+            self.sweep_until_stable(better, _SWEEPS - _TRIAL - 1)
         return better
 
     def _take_for_known(self, state: EvidenceState) -> None:
