@@ -75,9 +75,12 @@ def threads_for(work: int) -> Iterator[int]:
     Waking a thread costs microseconds when the cores are idle and a whole time slice when they are busy.
     """
     before = get_num_threads()
-    set_num_threads(before if worth_threads(work) else 1)
+    if before == 1 or worth_threads(work):  # setting them takes as long as a small kernel
+        yield before
+        return
+    set_num_threads(1)
     try:
-        yield n_threads()
+        yield 1
     finally:
         set_num_threads(before)
 
