@@ -56,6 +56,21 @@ def add_by_item(block: Block, Y: Floats, out: Floats, values: Floats = _ONES) ->
         _add_columns_times(by.items, by.ptr, by.rows, by.places, values, np.ascontiguousarray(Y), out)
 
 
+def coded_by_user(block: Block, X: Floats, codes: Codes, weights: Floats) -> Floats:
+    """A X for the block's users, A the `weights` of codes on the mask."""
+    Y = np.empty((block.n_users, X.shape[1]))
+    with threads_for(_STEP * len(block.items) * X.shape[1]):
+        _rows_coded(block.indptr, block.items, codes, weights, np.ascontiguousarray(X), Y)
+    return Y
+
+
+def add_coded_by_item(block: Block, Y: Floats, out: Floats, codes: Codes, weights: Floats) -> None:
+    """out += A' Y for the block's users, A the `weights` of codes on the mask."""
+    by = block.by_item
+    with threads_for(_STEP * len(block.items) * Y.shape[1]):
+        _add_columns_coded(by.items, by.ptr, by.rows, by.places, codes, weights, np.ascontiguousarray(Y), out)
+
+
 def at_ratings(block: Block, left: Floats, right: Floats) -> Floats:
     """left_u . right_j at every rating of the block; `left` holds the block's users only."""
     with threads_for(len(block.items) * left.shape[1]):
@@ -132,6 +147,29 @@ def _add_columns_times(
             y = Y[np.uint32(rows[e])]
             a = 1.0 if ones else values[np.uint32(places[e])]
             for c in range(b):
+                to[c] += a * y[c]
+
+
+@fast_parallel_kernel
+def _rows_coded(indptr: Ints, items: Codes, codes: Codes, weights: Floats, X: Floats, Y: Floats) -> None:
+    for u in prange(len(indptr) - 1):
+        y = Y[u]
+        y[:] = 0.0
+        for e in range(indptr[u], indptr[u + 1]):
+            x, a = X[np.uint32(items[e])], weights[codes[e]]
+            for c in range(len(y)):
+                y[c] += a * x[c]
+
+
+@fast_parallel_kernel
+def _add_columns_coded(
+    occurring: Codes, ptr: Ints, rows: Codes, places: Codes, codes: Codes, weights: Floats, Y: Floats, out: Floats
+) -> None:
+    for i in prange(len(occurring)):
+        to = out[np.uint32(occurring[i])]
+        for e in range(ptr[i], ptr[i + 1]):
+            y, a = Y[np.uint32(rows[e])], weights[codes[np.uint32(places[e])]]
+            for c in range(len(to)):
                 to[c] += a * y[c]
 
 
