@@ -17,7 +17,7 @@ from numba import prange
 
 from dpsr.arrays import AnyInts, Codes, Floats, Ints
 from dpsr.certify.parts import DIVIDED_GRID
-from dpsr.engine.incidence import add_coded_by_item, coded_by_user
+from dpsr.engine.incidence import Bytes, add_coded_by_item, coded_by_user
 from dpsr.engine.table import Block, BlockResult, Table, zeros
 from dpsr.linalg.compiled import fast_parallel_kernel
 
@@ -29,8 +29,6 @@ SIXTEENTHS = 16
 
 _MOST_KEPT = 1 << 26
 """Ratings whose codes are kept between passes, a byte each; of larger tables they are computed anew."""
-
-Bytes = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,17 @@ One thread owns each row of a result and adds in the order of the data, so the b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from numba import prange
 
 from dpsr.arrays import Codes, Floats, Ints
 from dpsr.engine.table import Block, BlockResult, Table, zeros
 from dpsr.linalg.compiled import fast_parallel_kernel, parallel_kernel, threads_for
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 _ONES = np.empty(0)
 """Stands for values that are all one."""
@@ -56,7 +60,7 @@ def add_by_item(block: Block, Y: Floats, out: Floats, values: Floats = _ONES) ->
         _add_columns_times(by.items, by.ptr, by.rows, by.places, values, np.ascontiguousarray(Y), out)
 
 
-def coded_by_user(block: Block, X: Floats, codes: Codes, weights: Floats) -> Floats:
+def coded_by_user(block: Block, X: Floats, codes: Bytes, weights: Floats) -> Floats:
     """A X for the block's users, A the `weights` of codes on the mask."""
     Y = np.empty((block.n_users, X.shape[1]))
     with threads_for(_STEP * len(block.items) * X.shape[1]):
@@ -64,7 +68,7 @@ def coded_by_user(block: Block, X: Floats, codes: Codes, weights: Floats) -> Flo
     return Y
 
 
-def add_coded_by_item(block: Block, Y: Floats, out: Floats, codes: Codes, weights: Floats) -> None:
+def add_coded_by_item(block: Block, Y: Floats, out: Floats, codes: Bytes, weights: Floats) -> None:
     """out += A' Y for the block's users, A the `weights` of codes on the mask."""
     by = block.by_item
     with threads_for(_STEP * len(block.items) * Y.shape[1]):
@@ -151,7 +155,7 @@ def _add_columns_times(
 
 
 @fast_parallel_kernel
-def _rows_coded(indptr: Ints, items: Codes, codes: Codes, weights: Floats, X: Floats, Y: Floats) -> None:
+def _rows_coded(indptr: Ints, items: Codes, codes: Bytes, weights: Floats, X: Floats, Y: Floats) -> None:
     for u in prange(len(indptr) - 1):
         y = Y[u]
         y[:] = 0.0
@@ -163,7 +167,7 @@ def _rows_coded(indptr: Ints, items: Codes, codes: Codes, weights: Floats, X: Fl
 
 @fast_parallel_kernel
 def _add_columns_coded(
-    occurring: Codes, ptr: Ints, rows: Codes, places: Codes, codes: Codes, weights: Floats, Y: Floats, out: Floats
+    occurring: Codes, ptr: Ints, rows: Codes, places: Codes, codes: Bytes, weights: Floats, Y: Floats, out: Floats
 ) -> None:
     for i in prange(len(occurring)):
         to = out[np.uint32(occurring[i])]

@@ -31,8 +31,11 @@ _LIGHT, _MOST_LIGHT = 0.1, 0.2
 """What ratings asked one by one leave to the sums: a share of their budget, and at most so much. The expected error
 hardly depends on it; but every row then has a sum of all its ratings, and channels and starts rest on those."""
 
-_STEPS, _LAST_STEPS, _PACE, _EDGE = 30, 60, 0.5, 7.0
-"""Steps from every start, and from there with the best one; how far a step goes, and log-odds that count as never."""
+_STEPS, _LAST_STEPS, _STILL = 30, 60, 1e-6
+"""Steps from every start, and from there with the best one, and a change of the error that is none."""
+
+_PACE, _EDGE = 0.5, 7.0
+"""How far a step goes, and log-odds that count as never."""
 
 _WORTH = 2e-4
 """By so much less error ratings asked one by one must promise: they take time."""
@@ -110,9 +113,9 @@ def _plan(mask: Mask | Census, scale: Scale, epsilon: float, parts: Components) 
 
 def divide(mask: Mask | Census, tables: ShareTables) -> Division:
     """The division that tables of shares describe: whole sixteenths and 256ths, classes by octave."""
-    classes = (octaves(counts).astype(np.uint8) for counts in (mask.item_counts, mask.user_counts))
+    items, users = (octaves(counts).astype(np.uint8) for counts in (mask.item_counts, mask.user_counts))
     item, asked = np.rint(SIXTEENTHS * tables.item), np.rint(GRID * tables.asked)
-    return Division(*classes, item.astype(np.int64), asked.astype(np.int64), int(GRID * tables.light))
+    return Division(items, users, item.astype(np.int64), asked.astype(np.int64), int(GRID * tables.light))
 
 
 def best_tables(
@@ -152,12 +155,15 @@ class _Setting:
 
     def improve(self, division: ShareTables, prices: Prices, steps: int) -> tuple[ShareTables, float]:
         """The best of so many multiplicative steps; what is never asked one by one stays so."""
-        best, least = division, np.inf
+        best, least, before = division, np.inf, np.inf
         item, asked = _log_odds(division.item), _log_odds(division.asked)
         for _ in range(steps):
             error, gains = expected_error(self._items, self._users, division, prices, self._parts)
             if error < least:
                 best, least = division, error
+            if abs(error - before) < _STILL:
+                break
+            before = error
             item = _step(item, division.item, gains.to_item, gains.to_user)
             if prices.rho > 0:
                 asked = _step(asked, division.asked, gains.one_by_one, gains.in_sums)

@@ -105,8 +105,8 @@ class NoisySums:
 
 def halves(design: Design) -> Division:
     """All ratings in the sums, with half their weight on either side."""
-    classes = (np.zeros(n, dtype=np.uint8) for n in reversed(design.census.shape))
-    return Division(*classes, np.array([[SIXTEENTHS // 2]]), np.array([[0]]), 0)
+    users, items = (np.zeros(n, dtype=np.uint8) for n in design.census.shape)
+    return Division(items, users, np.array([[SIXTEENTHS // 2]]), np.array([[0]]), 0)
 
 
 def learn_effects(design: Design, sums: NoisySums, ridge: Floats, variance: float) -> Effects:

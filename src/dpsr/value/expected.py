@@ -200,7 +200,9 @@ def _gains(
     division: ShareTables,
 ) -> Gains:
     """Per rating: a row's worth over its share of ratings."""
-    to, heavy, light = [], [], []
+    to: list[Floats] = []
+    heavy: list[Floats] = []
+    light: list[Floats] = []
     single = np.full_like(division.asked, pooled)
     for turned, (one, (known, slopes)) in enumerate(zip(looks, worth, strict=True)):
         side, w = one.side, one.weight

@@ -160,18 +160,25 @@ class Vault:
         steps, step = self._window(centre, half_width)
         item, user = division.item_weights, division.user_weights
 
-        def add(block: Block, items: AnyInts) -> BlockResult:
+        def add(block: Block, items: AnyInts, used: AnyInts) -> BlockResult:
             clipped, codes = steps[block.columns[LEVEL]], division.codes(block)
+            used += np.bincount(codes, minlength=len(used))
             items += np.bincount(block.items, clipped * item[codes], len(items)).astype(np.int64)
             users = np.bincount(block.rows, clipped * user[codes], block.n_users)  # exact below 2**53
             return BlockResult(rows=(users.astype(np.int64),))
 
-        answer = self._raw.run(add, [np.zeros(self.census.n_items, dtype=np.int64)], reads=[LEVEL])
-        pairs = tuple(zip(item.tolist(), user.tolist(), strict=True))
-        sizes = (("items", self.census.n_items), ("users", self.census.n_users))
-        weights, light = pairs[: SIXTEENTHS + 1], pairs[SIXTEENTHS + 1 :] if division.asked.any() else ()
-        scale = laplace_scale(int(np.ptp(steps)) * max(map(sum, weights)), epsilon)
-        part = DividedSumsPart("window sums", str(scale), tuple(steps.tolist()), weights, light, sizes, step / GRID)
+        sums = [np.zeros(self.census.n_items, dtype=np.int64), np.zeros(len(item), dtype=np.int64)]
+        answer = self._raw.run(add, sums, reads=[LEVEL])
+        pairs, used = np.column_stack([item, user]).tolist(), np.flatnonzero(answer.sums[1])
+        part = DividedSumsPart(
+            name="window sums",
+            noise_scale=str(laplace_scale(int(np.ptp(steps)) * GRID, epsilon)),
+            steps=tuple(steps.tolist()),
+            weights=tuple((pairs[code][0], pairs[code][1]) for code in used if code <= SIXTEENTHS),
+            light=tuple((pairs[code][0], pairs[code][1]) for code in used if code > SIXTEENTHS),
+            families=(("items", self.census.n_items), ("users", self.census.n_users)),
+            step=step / GRID,
+        )
         noisy = self._release(part, np.concatenate([answer.sums[0], answer.rows[0]]), unit=step / GRID)
         self._division = division
         values = np.split(noisy.values, [self.census.n_items])
