@@ -129,7 +129,7 @@ def error_by_hand(mask, tables, prices, p):
     error, shared = p.residual, 0.0
     for side, T, slopes in effects:
         for n_rows, m, told, S in rows(side):
-            error += m * T / (1 + T * (told + S * i)) + m * slopes / (1 + slopes * S * i / 10)
+            error += m * T / (1 + T * (told + S * i)) + m * slopes / (1 + slopes * S * i / 6)
             shared += n_rows * (told + S * i) / (1 + T * (told + S * i))
     asked = sum(ta * tb / N * tables.asked[a, b] for a, (_, ta) in sides[0].items() for b, (_, tb) in sides[1].items())
     return error + p.features / (1 + p.features / 30 * shared) + p.products / (1 + p.products / 64 * asked * i)
@@ -279,7 +279,7 @@ def test_components_that_are_no_shares_are_refused(changes):
 
 
 def test_components_change_the_plan():
-    taste = Components(residual=0.3, features=0.04, item=0.05, user=0.05, user_slopes=0.27, item_slopes=0.27)
+    taste = Components(residual=0.28, features=0.06, item=0.05, user=0.05, user_slopes=0.27, item_slopes=0.27)
     usual, other = (DPSR.plan(MASKS["many"], STARS, [10.0], c)[0].share for c in (None, taste))
     assert other < usual
 

@@ -37,8 +37,9 @@ _STEPS, _LAST_STEPS, _STILL = 30, 60, 1e-6
 _PACE, _EDGE = 0.5, 7.0
 """How far a step goes, and log-odds that count as never."""
 
-_WORTH = 2e-4
-"""By so much less error ratings asked one by one must promise: they take time."""
+_WORTH = 6e-3
+"""By so much less error ratings asked one by one must promise: what they say must be learned, variances and all, which
+the expected error takes as known, and it takes time."""
 
 _MEAN, _BINNED, _PLAIN = 0.8, 77.0, 62.0
 """Prior variance of the mean, and noise of the mean at N epsilon = 1 from four bins (10 half-widths squared) and from

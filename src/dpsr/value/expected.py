@@ -43,7 +43,7 @@ WINDOW, SLOPE, _SPREAD = 0.8, 0.6, 0.45
 VARIANCE = _SPREAD * WINDOW**2 + SLOPE**2 * 0.1
 """Of a clipped rating around its mean; partners are known to a tenth."""
 
-_FEATURES, _PRODUCTS, _DIMENSIONS = 30, 64, 10
+_FEATURES, _PRODUCTS, _DIMENSIONS = 30, 64, 6
 _TINY = 1e-12
 
 
@@ -51,13 +51,13 @@ _TINY = 1e-12
 class Components:
     """Shares of the variance of ratings: what is typical, unless the curator knows better. They add up to one."""
 
-    residual: float = 0.53
-    features: float = 0.04
+    residual: float = 0.5
+    features: float = 0.06
     products: float = 0.02
-    item: float = 0.15
-    user: float = 0.16
-    user_slopes: float = 0.05
-    item_slopes: float = 0.05
+    item: float = 0.14
+    user: float = 0.15
+    user_slopes: float = 0.065
+    item_slopes: float = 0.065
 
     def __post_init__(self) -> None:
         shares = astuple(self)

@@ -80,6 +80,10 @@ def test_the_extremal_rating_attains_the_sensitivity(ratings, silent):
 
 @pytest.fixture
 def division(ratings):
+    return division_of(ratings)
+
+
+def division_of(ratings):
     """Three classes a side; some ratings are asked one by one, and weigh 40 of 256 in the sums."""
     rng = np.random.default_rng(5)
     items, users = (rng.integers(0, 3, n).astype(np.uint8) for n in (ratings.mask.n_items, ratings.mask.n_users))
@@ -92,10 +96,10 @@ def asked_of(ratings, division):
 
 
 def test_divided_sums_move_by_at_most_what_each_rating_pays_for(ratings, silent, division):
-    """Enumerated over all ratings, from one end of the scale to the other: both kinds attain their bound."""
+    """Enumerated over every seventh rating, from one end of the scale to the other: both kinds attain their bound."""
     unit, asked = STARS.width / 2 / VALUE_GRID / DIVIDED_GRID, asked_of(ratings, division)
     most = {True: 0.0, False: 0.0}
-    for row in range(len(ratings)):
+    for row in range(0, len(ratings), 7):
         vaults = [Vault(neighbour(ratings, row, x), 1.0, noise=NoiseSource.system()) for x in (0, 4)]
         low, high = (v.divided_sums(3.0, 1.5, division=division, epsilon=0.5) for v in vaults)
         moved = sum(np.abs(x.values - y.values).sum() for x, y in zip(low, high, strict=True)) / unit
