@@ -183,7 +183,7 @@ def test_no_fixed_share_promises_more_than_the_rule(epsilon):
             assert error <= expected(mask, fixed, _prices(epsilon, fixed.light))[0] + WORTH
 
 
-WORTH = 6e-3 + 3e-4
+WORTH = 0.018 + 3e-4
 """What ratings asked one by one must promise, and what a few steps do not find."""
 
 

@@ -37,7 +37,7 @@ _STEPS, _LAST_STEPS, _STILL = 30, 60, 1e-6
 _PACE, _EDGE = 0.5, 7.0
 """How far a step goes, and log-odds that count as never."""
 
-_WORTH = 6e-3
+_WORTH = 0.018
 """By so much less error ratings asked one by one must promise: what they say must be learned, variances and all, which
 the expected error takes as known, and it takes time."""
 
