@@ -8,12 +8,14 @@ Not private: noise is seeded, and held-out ratings are raw.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from dpsr.evaluate.downstream.strangers import score_tables, split_people
+from dpsr.evaluate.downstream.strangers import NDCG, RAW_ROWS, RMSE, score_tables, split_people
 from dpsr.evaluate.sets import sets_in_folder
 
 
@@ -29,17 +31,31 @@ def main() -> None:
     for one in sets_in_folder(options.data):
         if options.only not in one.name:
             continue
-        found: dict[tuple[str, str], list[float]] = defaultdict(list)
+        found: dict[tuple[str, str, str], list[float]] = defaultdict(list)
         for seed in range(options.seeds):
             split = split_people(one.read(seed), seed)
             for score in score_tables(split, options.epsilon, seed, people=options.people):
-                found[score.table, score.learner].append(score.rmse)
-        reached = float(np.mean(found["release, unit user", "personalise"]))
-        print(f"\n**{one.name}, epsilon = {options.epsilon:g}: RMSE on held-out people, folded in**\n")
-        print("| trained on | learner | RMSE | against personalise |\n| --- | --- | --- | --- |")
-        for (table, learner), scores in found.items():
-            mean = float(np.mean(scores))
+                found[score.table, score.learner, score.measure].append(score.value)
+                print(f"{one.name}, {seed}: {score}", file=sys.stderr, flush=True)
+        show(one.name, options.epsilon, found)
+
+
+def show(name: str, epsilon: float, found: Mapping[tuple[str, str, str], Sequence[float]]) -> None:
+    """One row for every table and learner; learners that only make lists in a table of their own."""
+    means = {key: float(np.mean(scores)) for key, scores in found.items()}
+    reached = means["release, unit user", "personalise", RMSE]
+    print(f"\n**{name}, epsilon = {epsilon:g}: RMSE on held-out people, folded in**\n")
+    print("| trained on | learner | RMSE | against personalise |\n| --- | --- | --- | --- |")
+    for (table, learner, measure), scores in found.items():
+        mean = means[table, learner, measure]
+        if measure == RMSE:
             print(f"| {table} | {learner} | {mean:.4f} ± {np.std(scores):.4f} | {100 * (mean / reached - 1):+.1f} % |")
+    print(f"\n**{name}, epsilon = {epsilon:g}: NDCG@10 of held-out people's lists, folded in**\n")
+    print("| trained on | learner | NDCG@10 | against raw rows |\n| --- | --- | --- | --- |")
+    for (table, learner, measure), scores in found.items():
+        if measure == NDCG:
+            mean, raw = means[table, learner, measure], means[RAW_ROWS, learner, measure]
+            print(f"| {table} | {learner} | {mean:.4f} ± {np.std(scores):.4f} | {100 * (mean / raw - 1):+.1f} % |")
 
 
 if __name__ == "__main__":

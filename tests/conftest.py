@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # workers share the cores; implicit warns, and warnings are errors
+
 import pytest
 from chromium import ARGUMENTS, EXECUTABLE
 from postgres_server import started

@@ -8,10 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsr.certify.one_rating import LIPSCHITZ, SQUARED_BOUNDS, added, moment_weight, replaced, scores, second_moments
+from dpsr.certify.one_rating import (
+    CLIP,
+    LIPSCHITZ,
+    RAMP,
+    SQUARED_BOUNDS,
+    WIDTH,
+    added,
+    moment_weight,
+    replaced,
+    scores,
+    second_moments,
+)
 from dpsr.certify.people import GRID, MOMENT
 from dpsr.errors import PrivacyError
-from dpsr.privacy.vault.people.rating_vault import CLIP, RAMP, WIDTH, _add_rating_moments, _add_rating_scores
+from dpsr.privacy.vault.people.rating_vault import _add_rating_moments, _add_rating_scores
 
 SHRINK = 40.0
 CELLS = 256

@@ -102,6 +102,14 @@ def test_a_plan_from_a_file_of_people_says_that_it_is_not_private(dpsr, csv):
     assert not json.loads(dpsr("plan", csv, *PEOPLE, "--json").out)["private"]
 
 
+def test_at_the_unit_rating_the_same_totals_promise_no_less(dpsr):
+    rating = json.loads(dpsr("plan", *(word.replace("user", "rating") for word in PEOPLE), *TOTALS, "--json").out)
+    user = json.loads(dpsr("plan", *PEOPLE, *TOTALS, "--json").out)
+    pairs = list(zip(rating["forecasts"], user["forecasts"], strict=True))
+    assert pairs
+    assert all(one["rmse"] <= other["rmse"] for one, other in pairs)
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [
@@ -109,7 +117,7 @@ def test_a_plan_from_a_file_of_people_says_that_it_is_not_private(dpsr, csv):
         (["--scale", "1:5:1", "--unit", "user", *TOTALS], "needs a delta"),
         ([*PEOPLE, "--users", "10"], "--users, --items and --ratings"),
         ([*PEOPLE, "--users", "10", "--items", "2", "--ratings", "30"], "none twice"),
-        (["--scale", "1:5:1", "--unit", "rating", "--delta", "1e-6", *TOTALS], "units value and user"),
+        (["--scale", "1:5:1", "--unit", "rating", *TOTALS], "needs a delta"),
     ],
 )
 def test_what_cannot_be_planned_is_one_sentence(dpsr, options, word):

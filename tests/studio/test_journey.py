@@ -33,6 +33,7 @@ def context(chromium, studio):
 def page(context, studio):
     """A tab that notes everything it complains about or asks for."""
     opened = context.new_page()
+    opened.set_default_timeout(120_000)  # a forecast is computed anew: seconds, or minutes where others work too
     opened.complaints, opened.requests = [], []
     opened.on("console", lambda message: opened.complaints.append(message.text))
     opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
@@ -227,7 +228,7 @@ def test_a_page_left_open_over_a_finished_budget_spends_nothing(page, studio, fo
     book = Ledger.open(str(folder / ledger))
     book.charge("films", Fraction(3, 4), Fraction(0), unit="value", method="elsewhere", note="", charge_id="a" * 32)
     page.locator("#spend").click()
-    page.wait_for_selector("text=No release was made", timeout=60_000)
+    page.wait_for_selector("text=No release was made", timeout=120_000)
     assert "0.25" in page.get_by_role("alert").inner_text()
     assert not (folder / "late").exists()
     assert budget(folder, ledger).charges == 1

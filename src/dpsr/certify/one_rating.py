@@ -60,6 +60,17 @@ LIPSCHITZ = Fraction("1.1531")
 _ROOT_TWO, _ROOT_HALF = Fraction("1.4142136"), Fraction("0.7071068")
 _MOST_RATINGS = 1 << 30
 
+CLIP, WIDTH = 1.5, 0.8
+"""The settings of our own questions. Residuals, in spreads, are cut at CLIP for the own level, and count half from
+about WIDTH on in scores."""
+
+SHRINK = 40.0
+"""Ratings' worth of zero that pull a person's own level: so many that one rating moves it little, and few enough that
+people with a hundred ratings are understood."""
+
+RAMP = 8
+"""Somebody with n cells weighs 1 / sqrt(n + RAMP) in second moments: few ratings tell little about taste."""
+
 SETTING_NAMES = ("bound", "clip", "shrink", "width", "ramp", "cells")
 
 MOST_CELLS = 4096
@@ -120,6 +131,11 @@ def _moments_at(n: int, b: int, clip: Fraction, shrink: Fraction, width: Fractio
     new = ceil(Fraction(b * later, MOMENT_WEIGHT) * (isqrt(n << 40) + 1) / (1 << 20)) + n + 1
     old = ceil(Fraction(b, MOMENT_WEIGHT) * n * (now * _ROOT_TWO * shift + (now - later) * _ROOT_HALF)) + n + 1
     return new * new + old * old
+
+
+def moment_settings(n_cells: int) -> dict[str, float]:
+    """Of our own question about second moments over so many cells."""
+    return {"clip": CLIP, "shrink": SHRINK, "width": WIDTH, "ramp": RAMP, "cells": n_cells}
 
 
 MOMENT_WEIGHT = 1 << 20

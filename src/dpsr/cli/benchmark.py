@@ -16,13 +16,18 @@ EXAMPLE = "Example: dpsr benchmark realistic paper --methods dpsr,dpsr-paper,als
 def benchmark(
     data: Annotated[
         list[str],
-        typer.Argument(help="Rating files, folders of known sets, or the generators `realistic` and `paper`."),
+        typer.Argument(
+            help="Rating files, folders of known sets, or generators: `realistic`, `taste-1m`, `taste-10m`, `paper`."
+        ),
     ],
     out_dir: Annotated[Path, typer.Option("--out", help="Folder for tables and charts; an old run is resumed.")] = Path(
         "benchmark"
     ),
     methods: Annotated[
         str | None, typer.Option(help="Methods, separated by commas; your own as module:factory; `none`. Without: all.")
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Methods that protect one unit alone: value, rating or user. Without: all.")
     ] = None,
     epsilons: Annotated[str | None, typer.Option(help="Budgets, separated by commas.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many random splits, counted from 1.")] = None,
@@ -49,13 +54,13 @@ def benchmark(
     from dpsr.evaluate.studies.likes import requested_likes
 
     if likes:
-        refuse_beside("--likes", {"--scale": scale, "--downstream": downstream})
+        refuse_beside("--likes", {"--scale": scale, "--downstream": downstream, "--unit": unit})
         study = requested_likes(
             data, methods=methods, epsilons=epsilons, seeds=seeds, attacks=attacks, full=full, document=document
         )
     else:
         study = requested_benchmark(
-            data, scales=scale or [], methods=methods, epsilons=epsilons, seeds=seeds, downstream=downstream,
+            data, scales=scale or [], methods=methods, unit=unit, epsilons=epsilons, seeds=seeds, downstream=downstream,
             attacks=attacks, full=full, timeout=timeout, workers=jobs, document=document,
         )  # fmt: skip
     result = run_with_progress(study, out_dir, workers=jobs, timeout=timeout, retry=retry)

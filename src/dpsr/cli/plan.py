@@ -63,10 +63,14 @@ def plan(
     ] = None,
     unit: UnitOption = None,
     delta: DeltaOption = None,
-    users: Annotated[int | None, typer.Option("--users", min=1, help="With --unit user: how many people.")] = None,
-    items: Annotated[int | None, typer.Option("--items", min=1, help="With --unit user: how many items.")] = None,
+    users: Annotated[
+        int | None, typer.Option("--users", min=1, help="With --unit user or rating: how many people.")
+    ] = None,
+    items: Annotated[
+        int | None, typer.Option("--items", min=1, help="With --unit user or rating: how many items.")
+    ] = None,
     n_ratings: Annotated[
-        int | None, typer.Option("--ratings", min=1, help="With --unit user: how many ratings in all.")
+        int | None, typer.Option("--ratings", min=1, help="With --unit user or rating: how many ratings in all.")
     ] = None,
     user: User = None,
     item: Item = None,
@@ -80,7 +84,8 @@ def plan(
 ) -> None:
     """Say what accuracy to expect at each epsilon, before anything is spent.
 
-    With --unit user from totals that may be known (--users, --items, --ratings), or from a file, which is not private.
+    With --unit user or rating from totals that may be known (--users, --items, --ratings), or from a file, which is not
+    private.
     """
     from dpsr.pipeline.plan import Plan, plan_table
     from dpsr.pipeline.plan_people import plan_people
@@ -109,9 +114,11 @@ def check_source(unit: Unit, ratings: RatingsSource | None, delta: float | None,
     """Values are planned from who rated what, which is public there; people from totals, or from a file."""
     given = any(total is not None for total in totals)
     if unit is Unit.value and ratings is None:
-        raise ParameterError("a plan at the unit value reads who rated what: name a file, or --unit user and totals.")
+        raise ParameterError(
+            "a plan at the unit value reads who rated what: name a file, or --unit user (or rating) and totals."
+        )
     if unit is Unit.value and (delta is not None or given):
-        raise ParameterError("--delta, --users, --items and --ratings are for --unit user: leave them out.")
+        raise ParameterError("--delta, --users, --items and --ratings are for --unit user and rating: leave them out.")
     if ratings is not None and given:
         raise ParameterError("a plan is made from a file or from totals, not from both. Leave one of them out.")
 

@@ -48,6 +48,9 @@ CATALOGUE = "user ids, item ids, scale"
 SCALE_ALONE = "scale"
 """What is public where our own pipeline protects people and no list of items was declared."""
 
+ITEMS_AND_SCALE = "item ids, scale"
+"""The same where it was."""
+
 SEEDED = "seeded noise"
 FLOATING = "seeded floating-point noise"
 JOINT = "joint DP: a user's own predictions use that user's own raw ratings"

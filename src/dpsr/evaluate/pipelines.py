@@ -33,7 +33,7 @@ from dpsr.arrays import Floats, Ints
 from dpsr.engine import BlockResult
 from dpsr.engine.division import GRID, SIXTEENTHS, DividedIncidence, Division
 from dpsr.engine.raw import RawTable
-from dpsr.evaluate.contract import JOINT, MASK, SCALE_ALONE, SEEDED, PrivateMethod, Protection, Unit
+from dpsr.evaluate.contract import ITEMS_AND_SCALE, JOINT, MASK, SCALE_ALONE, SEEDED, PrivateMethod, Protection, Unit
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.linalg.own_regression import predict_pairs
 from dpsr.pipeline import DPSR
@@ -85,12 +85,17 @@ class PeoplePipeline(PrivateMethod):
     """`DPSR(epsilon, unit=..., delta=...)`, and everybody's own raw ratings for their own predictions (joint DP)."""
 
     unit: str = "user"
+    listed: bool = False
+    """Whether the list of items is declared public, as it is for every other method of the comparison."""
 
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
-        fitted = DPSR(self.epsilon, unit=self.unit, delta=self.delta, random_state=self.noise_seed).fit(ratings)
+        items = ratings.mask.item_ids if self.listed else None
+        pipeline = DPSR(self.epsilon, unit=self.unit, delta=self.delta, items=items, random_state=self.noise_seed)
+        fitted = pipeline.fit(ratings)
         price, personal = fitted.certificate, fitted.personalise(ratings)
         assert isinstance(personal, PersonalisedPeople)
-        protection = Protection(PEOPLE_UNITS[self.unit], price.epsilon, price.delta, SCALE_ALONE, f"{JOINT}; {SEEDED}")
+        public = ITEMS_AND_SCALE if self.listed else SCALE_ALONE
+        protection = Protection(PEOPLE_UNITS[self.unit], price.epsilon, price.delta, public, f"{JOINT}; {SEEDED}")
         return OwnPredictions(personal, ratings), protection
 
 

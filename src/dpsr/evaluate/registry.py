@@ -19,10 +19,11 @@ from dpsr.errors import ParameterError, PrivacyError
 from dpsr.evaluate.baselines import ALS, MF, Bias, Constant, ItemKNN, SVDpp
 from dpsr.evaluate.baselines.bias import MostRatedFirst, OwnMean
 from dpsr.evaluate.baselines.factorisation import LARGE_BATCH
-from dpsr.evaluate.contract import Method, Price, R, Recommender, Unit, WithoutPrivacy
+from dpsr.evaluate.contract import OUR_UNIT, Method, Price, R, Recommender, Unit, WithoutPrivacy
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.peers.berlioz import Berlioz
 from dpsr.evaluate.peers.dp_als import DPALS
+from dpsr.evaluate.peers.dp_als_tuned import TunedDPALS
 from dpsr.evaluate.peers.dp_sgd import DPSGD, Denoised
 from dpsr.evaluate.peers.dp_sgd_user import UserDPSGD
 from dpsr.evaluate.peers.mcsherry_mironov import McSherryMironov
@@ -51,6 +52,9 @@ OWN_MEAN = "own-mean"
 
 PEOPLE = {"rating": "dpsr-rating", "user": "dpsr-user"}
 """Our methods that protect people, by unit, with everybody's own raw ratings for their own predictions."""
+
+LISTED = "dpsr-user-listed"
+"""Our method that protects people, with the list of items declared public, as others of that unit take it to be."""
 
 NEARLY_NO_NOISE = 20.0
 """The epsilon at which our pipeline shows what it would do without noise."""
@@ -110,6 +114,7 @@ METHODS: dict[str, Method[Recommender]] = {
         _private("mcsherry-mironov-svd", partial(McSherryMironov, svd=True), price="with delta", joint=True),
         _private("shin-ldp-mf", LocalMF, "user", joint=True),
         _private("dp-als", DPALS, "user", "with delta", joint=True),
+        _private("dp-als-tuned", TunedDPALS, "user", "with delta", joint=True),
         _private("dp-sgd-user", UserDPSGD, "user", "with delta", joint=True),
         _private("noisy-bias", NoisyBias, "user", "with delta", joint=True),
         _private("noisy-level", partial(NoisyBias, items=False), "user", "with delta", joint=True),
@@ -128,6 +133,7 @@ METHODS: dict[str, Method[Recommender]] = {
             )
             for unit, name in PEOPLE.items()
         ),
+        _private(LISTED, partial(PeoplePipeline, listed=True), "user", "with delta", joint=True, variant_of=OURS),
         _private("dpsr-20", _nearly_noiseless, budgeted=False, variant_of=OURS),
         *(
             _private(recipe_name(name), partial(DefaultPipeline, recipe=recipe), variant_of=OURS)
@@ -141,6 +147,29 @@ METHODS: dict[str, Method[Recommender]] = {
 def compared_methods() -> list[str]:
     """The names of all methods but variants of our own: what a comparison runs unless told otherwise."""
     return [name for name, method in METHODS.items() if method.variant_of is None]
+
+
+def benchmarked_methods(unit: str | None = None) -> list[str]:
+    """What a benchmark runs: all that are compared, and ours at every unit; or those of one of our units alone, ours
+    first, with the models without privacy beside them."""
+    everything = [*compared_methods(), *PEOPLE.values()]
+    if unit is None:
+        return everything
+    units: dict[str, Unit] = {"value": OUR_UNIT, **PEOPLE_UNITS}
+    if unit not in units:
+        raise ParameterError(f"unit is one of {', '.join(units)}, found {unit!r}.")
+    ours = PEOPLE.get(unit, OURS)
+    ours_listed = [LISTED] if unit == "user" else []
+    return [
+        ours,
+        *ours_listed,
+        *(name for name in everything if METHODS[name].unit in (units[unit], "none") and name != ours),
+    ]
+
+
+def ours_at(unit: str) -> str:
+    """Our method whose epsilon means the same as that of a method with this unit, as tables name it."""
+    return next((PEOPLE[word] for word, name in PEOPLE_UNITS.items() if unit.startswith(name)), OURS)
 
 
 def method(name: str) -> Method[Recommender]:

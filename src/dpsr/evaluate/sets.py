@@ -21,7 +21,10 @@ GENERATORS: dict[str, Callable[[int], Ratings]] = {
     "paper": paper_matrix,
     "paper-standardised": partial(paper_matrix, normalisation="standardise"),
     "realistic": realistic,
+    "taste-1m": partial(realistic, n_users=6_040, n_items=3_700, n_ratings=1_000_000),
+    "taste-10m": partial(realistic, n_users=70_000, n_items=10_700, n_ratings=10_000_000),
 }
+"""By name. In all but the paper's, who rates what depends on taste; the last two have the shapes of ML-1M and -10M."""
 
 LIKES_GENERATORS: dict[str, Callable[[int], Ratings]] = {
     "realistic": realistic,
@@ -49,7 +52,7 @@ class RatingSet:
     def read(self, seed: int = 0) -> Ratings:
         """All ratings; `seed` matters to generators alone."""
         if self.made_up:
-            return GENERATORS[self.name](seed)
+            return _drawn(self.name, seed)
         return Ratings.read(self.path, scale=Scale.parse(self.scale))
 
     def interactions(self, seed: int = 0) -> Interactions:
@@ -62,6 +65,12 @@ class RatingSet:
     def digest(self) -> str:
         """Changes when the file or the declared scale does; generators are part of the source code."""
         return "generator" if self.made_up else _file_digest(self.path, self.scale)
+
+
+@lru_cache(maxsize=1)
+def _drawn(name: str, seed: int) -> Ratings:
+    """Kept, since the jobs of a method follow one another in a process and a large set takes a minute to draw."""
+    return GENERATORS[name](seed)
 
 
 @lru_cache(maxsize=64)

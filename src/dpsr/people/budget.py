@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
-from dpsr.certify.one_rating import scores
+from dpsr.certify.one_rating import RAMP, scores
 from dpsr.certify.people import GRID
 from dpsr.people.cells import Cells
 from dpsr.people.factors import TASTE
@@ -117,6 +117,15 @@ def rating_weights(levels: PeopleLevels, shrink: float, width: float) -> Weights
     mean = float((p * width**2 / (z * z + width**2) ** 1.5).sum())
     square = float((p * z * z / (z * z + width**2)).sum())
     return Weights(mean, square / mean, levels.people * mean, np.full(len(SIZES), mean))
+
+
+def moments_larger(levels: PeopleLevels, unit: Weights) -> float:
+    """By how much moments a_n x x' of rows scaled rating by rating exceed those of weights 1 / n of people.
+
+    `choose_cells` and `read_moments` think in the latter: the mean over ratings of n a_n, times the mean of x^2.
+    """
+    larger = float((levels.ratings * SIZES / np.sqrt(SIZES + RAMP)).sum() / levels.ratings.sum())
+    return larger * unit.kappa * unit.mean
 
 
 def best_shrink(

@@ -6,20 +6,32 @@ that of people's levels, somebody with n ratings is predicted with squared error
     (1 - v)  +  what noise and too few ratings leave of v  +  V / (1 + n V / (1 - v))  -  what taste explains,
 
 averaged over ratings. The second term is what the pipeline itself expects when it chooses how to ask (`budget`), the
-last one too, where it would ask for taste at all. Noise follows from epsilon and delta.
+last one too, where it would ask for taste at all. Noise follows from epsilon, delta and the unit: what is asked of
+people and what is asked of ratings differ in how a rating weighs and in how far the secret moves an answer.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from math import sqrt
 
 import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.certify.normal import affordable_squared_mu
+from dpsr.certify.one_rating import CLIP, SHRINK, WIDTH, moment_settings, second_moments
+from dpsr.certify.people import MOMENT
 from dpsr.people import budget
-from dpsr.people.budget import Taste, best_round, expected_taste, factors_pay
+from dpsr.people.budget import (
+    Taste,
+    best_round,
+    best_shrink,
+    expected_taste,
+    factors_pay,
+    moments_larger,
+    rating_weights,
+)
 from dpsr.people.cells import Cells
 from dpsr.people.factors import MOST_CELLS, TASTE, choose_cells
 from dpsr.people.levels import LEVEL_VARIANCE, PeopleLevels, Weights
@@ -102,17 +114,77 @@ def met_by(activity: Floats, p: Floats, ratings: float) -> Floats:
     return np.sort(met)[::-1] * ratings / met.sum()
 
 
-def forecast(population: Population, epsilon: float, delta: float, *, declared: bool = False) -> PeopleForecast:
-    """What the pipeline at the unit `user` would reach; `declared` if the list of items is public."""
+def forecast(
+    population: Population, epsilon: float, delta: float, *, unit: str = "user", declared: bool = False
+) -> PeopleForecast:
+    """What the pipeline at the unit `user` or `rating` would reach; `declared` if the list of items is public."""
     levels, v = population.as_levels(), population.effect_variance
-    mu, unit = _mu(epsilon, delta, declared), _unit(levels)
-    cells = _cells(population, unit, np.full(len(population.ratings), v))
-    spent = budget.LEVELS + budget.ACTIVITY + 2 * budget.COEFFICIENTS + (0.0 if declared else budget.NAMES)
-    items = best_round(1 / (mu * sqrt(1 - spent)), levels, cells, unit, 0.0, Taste.none(len(cells.lam))).error
-    gain = _taste(population, mu, levels, unit, declared) if population.people * mu > _TOO_FEW else 0.0
+    asking, mu = _ASKING[unit](levels), _mu(epsilon, delta, declared)
+    spent = budget.LEVELS + budget.ACTIVITY + budget.COEFFICIENTS + (0.0 if declared else budget.NAMES)
+    cells = _cells(population, asking.weights, np.full(len(population.ratings), v))
+    items = asking.effects_left(cells, mu, 1 - spent)
+    gain = _taste(population, mu, asking, declared) if population.people * mu > asking.too_few else 0.0
     n = SIZES * population.level_variance / (1 - v)
     own = float((levels.ratings * population.level_variance / (1 + n)).sum() / levels.ratings.sum())
     return PeopleForecast(epsilon, 1 - v - gain, own, min(items, v), gain > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _AskingPeople:
+    """How the pipeline asks where whole people are protected: everybody's vector has length one."""
+
+    people: PeopleLevels
+    too_few = _TOO_FEW
+
+    @property
+    def weights(self) -> Weights:
+        return Weights.of(self.people, 1 + budget.ALPHA**2, 0.0)
+
+    def effects_left(self, cells: Cells, mu: float, share: float) -> float:
+        """The error that scores with so much of mu^2 leave in the effects, per rating."""
+        none = Taste.none(len(cells.lam))
+        return best_round(1 / (mu * sqrt(share)), self.people, cells, self.weights, 0.0, none).error
+
+    def moments_noise(self, mu: float) -> float:
+        """Of second moments, measured as `choose_cells` thinks of them."""
+        return sqrt(0.5) / (mu * sqrt(budget.MOMENTS))
+
+    def factors_pay(self, cells: Cells, mu: float, left: float, revealed: Floats, gain: float) -> bool:
+        """Whether second moments that reveal so much are worth their share of what is left."""
+        order = np.arange(len(cells.lam))
+        return factors_pay(mu, left, self.people, cells, self.weights, _POPULARITY_SLOPE, order, revealed)
+
+
+@dataclass(frozen=True, eq=False)
+class _AskingRatings:
+    """How it asks where a rating's existence is: every rating is scaled by itself."""
+
+    people: PeopleLevels
+    too_few = 2 * _TOO_FEW
+
+    @property
+    def weights(self) -> Weights:
+        return rating_weights(self.people, 0.0, WIDTH)
+
+    def effects_left(self, cells: Cells, mu: float, share: float) -> float:
+        noise = 1 / (mu * sqrt(share))
+        return best_shrink(noise, self.people, cells, self.weights, CLIP, WIDTH, SHRINK)[1]
+
+    def moments_noise(self, mu: float) -> float:
+        return _moments_sensitivity() / (mu * sqrt(budget.MOMENTS)) / moments_larger(self.people, self.weights)
+
+    def factors_pay(self, cells: Cells, mu: float, left: float, revealed: Floats, gain: float) -> bool:
+        later = self.effects_left(cells, mu, left - budget.MOMENTS) - self.effects_left(cells, mu, left)
+        return gain >= later
+
+
+_ASKING: dict[str, type[_AskingPeople] | type[_AskingRatings]] = {"user": _AskingPeople, "rating": _AskingRatings}
+
+
+@cache
+def _moments_sensitivity() -> float:
+    """How far one rating moves second moments over as many cells as there may be, |x| <= 1."""
+    return sqrt(second_moments({"bound": MOMENT**2, **moment_settings(MOST_CELLS)})) / MOMENT**2
 
 
 def _cells(population: Population, unit: Weights, uncertainty: Floats) -> Cells:
@@ -121,21 +193,20 @@ def _cells(population: Population, unit: Weights, uncertainty: Floats) -> Cells:
     return Cells(zero, uncertainty, zero, doubt, lam, lam)
 
 
-def _taste(population: Population, mu: float, levels: PeopleLevels, unit: Weights, declared: bool) -> float:
+def _taste(population: Population, mu: float, asking: _AskingPeople | _AskingRatings, declared: bool) -> float:
     """What directions of taste are expected to explain; nothing where they would not be asked for."""
-    ratings = population.ratings[:MOST_CELLS]
-    revealed = choose_cells(ratings, population.people, sqrt(0.5) / (mu * sqrt(budget.MOMENTS)))
+    levels, ratings = asking.people, population.ratings[:MOST_CELLS]
+    revealed = choose_cells(ratings, population.people, asking.moments_noise(mu))
     if len(revealed) == 0:
         return 0.0
     believed = population if declared else _with_empty_cells(population)
-    cells = _cells(believed, unit, np.full(len(believed.ratings), population.effect_variance))
+    cells = _cells(believed, asking.weights, np.full(len(believed.ratings), population.effect_variance))
     told = cells.uncertainty * (cells.reach * mu) ** 2 * budget.FIRST
     cells = replace(cells, uncertainty=cells.uncertainty / (1 + told))
     left = 1 - budget.LEVELS - budget.ACTIVITY - budget.COEFFICIENTS - budget.FIRST
-    if not factors_pay(mu, left, levels, cells, unit, _POPULARITY_SLOPE, np.arange(len(cells.lam)), revealed):
-        return 0.0
     seen = float((ratings[: len(revealed)] * revealed).sum() / population.ratings.sum())
-    return budget.EXPECTED_FACTORS * TASTE * expected_taste(levels, seen, TASTE)[0] * seen
+    gain = budget.EXPECTED_FACTORS * TASTE * expected_taste(levels, seen, TASTE)[0] * seen
+    return gain if asking.factors_pay(cells, mu, left, revealed, gain) else 0.0
 
 
 def _with_empty_cells(population: Population) -> Population:
@@ -145,15 +216,21 @@ def _with_empty_cells(population: Population) -> Population:
 
 
 def people_for_factors(
-    population: Population, epsilon: float, delta: float, *, declared: bool = False, most: float = 1e9
+    population: Population,
+    epsilon: float,
+    delta: float,
+    *,
+    unit: str = "user",
+    declared: bool = False,
+    most: float = 1e9,
 ) -> float | None:
     """How many people of these habits it takes for directions of taste to be asked for, to 2 %; None above `most`."""
     mu = _mu(epsilon, delta, declared)
 
     def shows(factor: float) -> bool:
         larger = population.times(factor)
-        levels = larger.as_levels()
-        return larger.people * mu > _TOO_FEW and _taste(larger, mu, levels, _unit(levels), declared) > 0
+        asking = _ASKING[unit](larger.as_levels())
+        return larger.people * mu > asking.too_few and _taste(larger, mu, asking, declared) > 0
 
     low, high = 10 / population.people, most / population.people
     if not shows(high):
@@ -166,10 +243,6 @@ def people_for_factors(
 
 def _mu(epsilon: float, delta: float, declared: bool) -> float:
     return sqrt(affordable_squared_mu(epsilon, delta if declared else (1 - NAMES_DELTA) * delta))
-
-
-def _unit(levels: PeopleLevels) -> Weights:
-    return Weights.of(levels, 1 + budget.ALPHA**2, 0.0)
 
 
 def _normal_quantiles(p: Floats) -> Floats:

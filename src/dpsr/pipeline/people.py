@@ -2,7 +2,7 @@
 
     1. levels, activity      how many people, their levels and spread, by number of ratings
     2. scores                every cell's weighted count and sum of residuals
-    3. coefficients          how widely people's slopes on effect and popularity lie
+    3. coefficients          how widely people's slopes on effect and popularity lie, if that is cheap to know so early
     4. second moments        of the most popular cells, if taste is expected to stand out of the noise: factors
     5. scores, coefficients  again at the estimate so far, factors included; weights chosen by the expected error
     6. names                 items that may be named, if the list of items was not declared
@@ -20,9 +20,18 @@ from dpsr.arrays import Floats, Ints
 from dpsr.certify.amounts import check_delta
 from dpsr.certify.certificate import UNITS
 from dpsr.certify.normal import affordable_squared_mu
+from dpsr.certify.one_rating import CLIP, SHRINK, WIDTH
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.people import budget
-from dpsr.people.budget import best_round, best_shrink, cells_to_name, expected_taste, factors_pay, rating_weights
+from dpsr.people.budget import (
+    best_round,
+    best_shrink,
+    cells_to_name,
+    expected_taste,
+    factors_pay,
+    moments_larger,
+    rating_weights,
+)
 from dpsr.people.factors import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
 from dpsr.people.learning import Learning
 from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
@@ -30,9 +39,8 @@ from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.privacy.vault.people.contributions import coefficients_reach
-from dpsr.privacy.vault.people.rating_vault import CLIP, RAMP, SHRINK, WIDTH
 from dpsr.types.catalogue import Catalogue
-from dpsr.types.item_side import SIZES, ItemIndex, ItemSide
+from dpsr.types.item_side import ItemIndex, ItemSide
 from dpsr.types.mask import Census, Ids, codes_of
 
 _TOO_FEW = 60.0
@@ -53,7 +61,7 @@ def learn_people(vault: PeopleVault) -> tuple[ItemSide, ItemIndex]:
     later = budget.COEFFICIENTS if calibrated else 0.0
     announce("Asking for scores of items")
     _ask_scores(vault, state, min(budget.FIRST, 0.5 * vault.left), first=True)
-    if calibrated:
+    if calibrated and _coefficients_share(vault, state) < budget.COEFFICIENTS:
         _ask_coefficients(vault, state)
     announce("Asking for directions of taste")
     if _ask_factors(vault, state) and calibrated:
@@ -101,18 +109,13 @@ def learn_ratings(vault: RatingVault) -> tuple[ItemSide, ItemIndex]:
 
 
 def _ask_rating_factors(vault: RatingVault, state: Learning) -> bool:
-    """Second moments at the unit `rating`, if what they may reveal is worth more than it takes from the effects.
-
-    Relative to weights 1 / n of people, which `choose_cells` and `read_moments` think in, the moments a_n x x' are
-    larger by the mean over ratings of n a_n times the mean of x^2.
-    """
+    """Second moments at the unit `rating`, if what they may reveal is worth more than it takes from the effects."""
     if vault.left < 2 * budget.MOMENTS or state.cells is None:
         return False
     levels, share, lam = state.population, budget.MOMENTS, np.maximum(state.cells.lam, 1e-12)
     order = np.argsort(-lam, kind="stable")
     ratings = lam[order[:MOST_CELLS]] / state.unit.mean
-    larger = float((levels.ratings * SIZES / np.sqrt(SIZES + RAMP)).sum() / levels.ratings.sum())
-    larger *= state.unit.kappa * state.unit.mean
+    larger = moments_larger(levels, state.unit)
     revealed = choose_cells(ratings, levels.people, vault.moments_noise(share, MOST_CELLS) / larger)
     if len(revealed) == 0:
         return False
@@ -197,11 +200,15 @@ def _worth_calibrating(vault: PeopleVault, levels: PeopleLevels) -> bool:
     return bool(noise / levels.people < 0.5)
 
 
+def _coefficients_share(vault: PeopleVault, state: Learning) -> float:
+    """The share of the budget at which coefficients would be known well enough."""
+    enough = vault.replaced * coefficients_reach(len(state.prior.mean)) / budget.ENOUGH_COEFFICIENTS
+    return float((enough / (vault.mu * state.population.people)) ** 2)
+
+
 def _ask_coefficients(vault: PeopleVault, state: Learning) -> None:
     side = state.side
-    enough = vault.replaced * coefficients_reach(len(side.mean)) / budget.ENOUGH_COEFFICIENTS
-    share = min(budget.COEFFICIENTS, float((enough / (vault.mu * state.population.people)) ** 2))
-    answer = vault.coefficients(share, side)
+    answer = vault.coefficients(min(budget.COEFFICIENTS, _coefficients_share(vault, state)), side)
     state.add_coefficients(answer.values, answer.noise)
 
 

@@ -1,4 +1,5 @@
-"""Plans where whole people are protected: what each epsilon would buy, and how many people it takes for taste to show.
+"""Plans where people, or ratings' existence, are protected: what each epsilon would buy, and how many people it takes
+for taste to show.
 
 From declared totals nothing is read at all. From a file, on the curator's side, counts and variances are those of the
 raw table: the forecast is nearer, and it is not private.
@@ -24,6 +25,10 @@ NO_TOTALS = (
     "a plan for people needs totals that may be known, --users, --items and --ratings, or a file of ratings on the "
     "curator's side, whose plan is not private."
 )
+
+
+PLANNED = ("rating", "user")
+"""Units at which the mask is secret too, so that totals are planned with."""
 
 
 @dataclass(frozen=True)
@@ -86,16 +91,16 @@ def plan_people(
 
     `spread` is the standard deviation of all ratings, if its owner knows it; a quarter of the scale's width otherwise.
     """
-    if unit != "user":
-        raise ParameterError("plans are made for the units value and user; at the same epsilon rating reaches more.")
+    if unit not in PLANNED:
+        raise ParameterError(f"a plan for people is made for the units {' and '.join(PLANNED)}, found {unit!r}.")
     budgets = budgets_of(epsilons)
     for epsilon in budgets:
         check_unit(unit, epsilon, delta, declared)
     assert delta is not None
     check_spread(scale, spread)
     population, around = _of_file(ratings) if ratings is not None else _of_totals(totals, scale, spread)
-    found = tuple(forecast(population, epsilon, delta, declared=declared) for epsilon in budgets)
-    needed = tuple(people_for_factors(population, epsilon, delta, declared=declared) for epsilon in budgets)
+    found = tuple(forecast(population, epsilon, delta, unit=unit, declared=declared) for epsilon in budgets)
+    needed = tuple(people_for_factors(population, epsilon, delta, unit=unit, declared=declared) for epsilon in budgets)
     own, deviation = (around * float(np.sqrt(1 + more)) for more in (found[0].own, population.level_variance))
     raw = ratings is not None
     return PeoplePlan(found, needed, population.people, deviation, around, own, spread is None and not raw, raw)

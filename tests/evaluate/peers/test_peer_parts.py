@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from dpsr.data import Ratings, realistic
-from dpsr.evaluate import Bias
+from dpsr.evaluate import Bias, rmse
 from dpsr.evaluate.baselines import item_knn, svdpp
 from dpsr.evaluate.baselines.base import by_items
-from dpsr.evaluate.peers import adaptive, dp_sgd
+from dpsr.evaluate.peers import adaptive, dp_als_tuned, dp_sgd
 from dpsr.evaluate.peers import mcsherry_mironov as covariance
+from dpsr.evaluate.peers.dp_als_tuned import PublishedDPALS, TunedDPALS
 from dpsr.evaluate.peers.dp_sgd import shrink_columns
 from dpsr.evaluate.peers.least_squares import clip_rows, noise_ridge, normal_equations, ridge_solve, unit_values
 from dpsr.evaluate.peers.noisy_ratings import channel_of
@@ -213,6 +214,31 @@ def test_without_noise_items_are_solved_as_least_squares_does(ratings):
         mine = mask.items == j
         a, y = x[mask.users[mine]], target[mine]
         np.testing.assert_allclose(v[j], np.linalg.solve(a.T @ a + 0.5 * np.eye(2), a.T @ y))
+
+
+def test_dp_als_as_published_without_noise_is_alternating_least_squares():
+    """With hardly any noise, a small ridge and a bound that cuts nobody it comes near the factorisation without."""
+    train, test = realistic(8, n_users=400, n_items=60, n_ratings=12_000).split(0.2, seed=0)
+    cells = test.mask.users, test.mask.items
+    peer = PublishedDPALS(1e5, 1e-5, 0, 0, rank=4, rounds=8, ridge=20.0, bound=3.0).fit(train)
+    bias = Bias().fit(train.mask, train.values, train.scale)
+    assert rmse(test.values, peer.predict(*cells)) < 1.03 * rmse(test.values, bias.predict(*cells))
+
+
+def test_tuned_dp_als_takes_the_setting_that_predicts_held_back_ratings_best(ratings, monkeypatch):
+    wanted = {"rank": 16, "bound": 0.5, "rounds": 4, "ridge": 25.0}
+    asked = []
+
+    def error(candidate, rest, held):
+        asked.append(candidate)
+        assert len(rest) + len(held) == len(ratings)
+        return -sum(getattr(candidate, name) == value for name, value in wanted.items())
+
+    monkeypatch.setattr(dp_als_tuned, "_error", error)
+    peer = TunedDPALS(1.0).fit(ratings)
+    assert {name: getattr(peer.chosen_, name) for name in wanted} == wanted
+    assert len(asked) == 9
+    assert "not charged" in peer.protection.note
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])

@@ -12,7 +12,8 @@ from transcript import movement, record, replay
 
 from dpsr.data import Ratings
 from dpsr.evaluate.contract import JOINT
-from dpsr.evaluate.peers import berlioz, dp_als, dp_sgd, dp_sgd_user, noisy_bias
+from dpsr.evaluate.peers import berlioz, dp_als, dp_als_tuned, dp_sgd, dp_sgd_user, noisy_bias
+from dpsr.evaluate.peers.dp_als_tuned import PublishedDPALS
 from dpsr.types import Scale
 
 VALUE = (
@@ -24,9 +25,15 @@ VALUE = (
     "mcsherry-mironov-svd",
 )
 RATING = ("dp-sgd-mf", "denoised-dp-mf")
-USER = ("dp-als", "dp-sgd-user", "noisy-bias", "shin-ldp-mf")
+USER = ("dp-als", "dp-als-tuned", "dp-sgd-user", "noisy-bias", "shin-ldp-mf")
 SCALE = Scale(1, 5)
 ROUNDING = 1 + 1e-9
+
+
+@pytest.fixture(autouse=True)
+def one_published_setting(monkeypatch):
+    """Of a setting that is given: how it was chosen is not charged, and says so."""
+    monkeypatch.setattr(dp_als_tuned, "chosen", lambda ratings, budget, seed: PublishedDPALS(*budget))
 
 
 def table(seed, n_users=40, n_items=30, n_ratings=500):
@@ -118,6 +125,20 @@ def test_a_user_torn_between_both_ends_uses_most_of_the_sensitivity_of_dp_als(mo
     used = shares(monkeypatch, "dp-als", 2.0, ratings, without(ratings, last))
     assert used[1] == pytest.approx(1)
     assert (used[2:] >= 0.5).all()
+
+
+def test_a_user_torn_between_both_ends_uses_most_of_the_sensitivity_of_its_published_form(monkeypatch):
+    ratings = table(0)
+    used = shares(monkeypatch, "dp-als-tuned", 2.0, ratings, without(ratings, np.flatnonzero(ratings.mask.users == 39)))
+    assert used[1] == pytest.approx(1)
+    assert used[2:].max() >= 0.5
+
+
+def test_a_published_form_that_does_not_cut_users_vectors_is_measured_as_an_error(monkeypatch):
+    monkeypatch.setattr(dp_als_tuned, "clip_rows", lambda x, bound: 30 * x)
+    ratings = table(0)
+    used = shares(monkeypatch, "dp-als-tuned", 2.0, ratings, without(ratings, np.flatnonzero(ratings.mask.users == 39)))
+    assert used.max() > ROUNDING
 
 
 def test_a_user_torn_between_both_ends_uses_nearly_all_of_the_sensitivity_of_noisy_biases(monkeypatch):

@@ -9,17 +9,26 @@ from scipy import stats
 
 from dpsr.errors import ParameterError
 from dpsr.evaluate.contract import JOINT
-from dpsr.evaluate.measure import METHOD
+from dpsr.evaluate.measure import ATTACK, LEARNERS, METHOD
 from dpsr.evaluate.metrics.ranking import list_overlap
 from dpsr.evaluate.protocol import SAMPLE_RANKED, Predictions, listed_users
 from dpsr.evaluate.report import charts
 from dpsr.evaluate.report.breakdowns import COUNTS, Point, breakdowns, chart_of
 from dpsr.evaluate.report.charts import draw
-from dpsr.evaluate.report.comparisons import Fits, headlines, significance_table, split_of, verdict, verdict_table
-from dpsr.evaluate.report.tidy import Mean, tidy, units_of
+from dpsr.evaluate.report.comparisons import (
+    Fits,
+    headlines,
+    rival_of,
+    significance_table,
+    split_of,
+    verdict,
+    verdict_table,
+)
+from dpsr.evaluate.report.tidy import SCHEMAS, Mean, tidy, units_of
 from dpsr.evaluate.runner.jobs import Job
 from dpsr.evaluate.runner.store import save_arrays
 from dpsr.evaluate.sets import RatingSet
+from dpsr.evaluate.studies.benchmark.tables import document_of, popularity_table, sections
 
 RATINGS, SEEDS, EPSILONS = RatingSet("realistic"), (0, 1), (0.5, 1.0)
 SPREAD = {"dpsr": 0.6, "laplace-als": 0.9, "als": 0.4, "constant": 1.0}
@@ -205,7 +214,45 @@ def test_joint_dp_is_named_and_is_counted_beside_releases(made, significance):
     fits, table = made
     notes = [JOINT if method == "laplace-als" else "" for method in table["method"].to_pylist()]
     joint = table.set_column(table.schema.get_field_index("note"), "note", [notes])
-    releases, beside = headlines(significance_table(replace(fits, units=units_of(joint)))).strip().splitlines()
-    assert "in 0 of 0 comparisons" in releases
+    (beside,) = headlines(significance_table(replace(fits, units=units_of(joint)))).strip().splitlines()
+    assert "with joint DP" in beside
     assert "in 2 of 2 comparisons" in beside
-    assert "in 2 of 2 comparisons with releases" in headlines(significance)
+    assert "one rating value: dpsr is ahead, p < 0.05 after Holm, in 2 of 2 comparisons with releases" in headlines(
+        significance
+    )
+
+
+def test_a_method_is_compared_with_ours_at_its_own_unit_and_with_nothing_where_ours_was_not_run():
+    units = {"dp-als": "user, joint DP", "dp-sgd-mf": "rating (add/remove)", "laplace-als": "rating value"}
+    units |= {"als": "none", "dpsr-user": "user, joint DP"}
+    fitted = ["dpsr", "dpsr-user", *units]
+    found = {name: rival_of(name, units, fitted) for name in units}
+    assert found == {"dp-als": "dpsr-user", "dp-sgd-mf": None, "laplace-als": "dpsr", "als": "dpsr", "dpsr-user": None}
+    assert rival_of("als", units, ["dpsr-user", "als"]) == "dpsr-user"
+
+
+def test_error_by_popularity_shows_the_methods_of_one_unit_and_the_points_of_the_chart(found):
+    methods = {"laplace-als": "user, joint DP", "als": "none"}
+    table = popularity_table(found["popularity"], methods, "user")
+    assert table.title == "realistic: RMSE by training ratings of the item, ε = 1; ε for one user"
+    assert [row[:2] for row in table.rows] == list(methods.items())
+    point = next(p for p in found["popularity"].points if p.method == "als")
+    assert dict(zip(table.header, table.rows[1], strict=True))[point.label].startswith(f"{point.mean.value:.4f}")
+
+
+def test_sections_of_one_unit_hold_no_method_of_another(made, found):
+    fits, table = made
+    notes = ["user" if method == "laplace-als" else unit for method, unit in zip(
+        table["method"].to_pylist(), table["unit"].to_pylist(), strict=True
+    )]  # fmt: skip
+    mixed = table.set_column(table.schema.get_field_index("unit"), "unit", [notes])
+    significance = significance_table(replace(fits, units=units_of(mixed)))
+    empty = SCHEMAS[LEARNERS].empty_table(), SCHEMAS[ATTACK].empty_table()
+    parts = sections({"sets": "tiny"}, mixed, significance, *empty, list(found.values()))
+    for name in ("rmse", "popularity", "ranking"):
+        assert "laplace-als" in parts[f"{name}-user"]
+        assert "| dpsr |" not in parts[f"{name}-user"]
+        assert "laplace-als" not in parts[f"{name}-value"]
+        assert parts[name].count("| als |") == parts[f"{name}-user"].count("| als |") * 2
+    assert "constant" in parts["significance-value"]
+    assert "-value" not in document_of(parts)

@@ -88,6 +88,11 @@ def test_the_best_figure_with_our_unit_is_bold_and_no_other(table):
     assert shown.header == ("method", "protects", "ε = 1")
 
 
+def test_among_methods_of_another_unit_the_best_promise_is_bold(table):
+    shown = methods_by_epsilon(table, "tiny", "rmse", {"dp-als": "user, joint DP", "als": "none"}, digits=3)
+    assert {row[0]: row[2] for row in shown.rows} == {"dp-als": "**0.500**", "als": "0.700"}
+
+
 def test_every_unit_has_a_group_of_its_own_with_the_models_without_privacy():
     units = {"dpsr": "rating value", "dp-als": "user, joint DP", "noisy-bias": "user, joint DP", "als": "none"}
     assert by_unit(units) == {

@@ -9,7 +9,7 @@ import pytest
 from dpsr.data import realistic
 from dpsr.errors import ParameterError
 from dpsr.evaluate.measure import ATTACK, LEARNERS, METHOD
-from dpsr.evaluate.registry import compared_methods
+from dpsr.evaluate.registry import METHODS, benchmarked_methods, compared_methods
 from dpsr.evaluate.report.tidy import SCHEMAS
 from dpsr.evaluate.sets import RatingSet
 from dpsr.evaluate.studies.benchmark import benchmark_study, requested_benchmark
@@ -100,4 +100,15 @@ def test_the_full_run_is_all_budgets_and_seeds_with_learners_and_attacks_at_two_
     assert found[METHOD] == {(epsilon, seed) for epsilon in (None, *EPSILONS) for seed in range(1, 6)}
     assert found[LEARNERS] == found[ATTACK] == {(epsilon, 1) for epsilon in (None, 1.0, 5.0)}
     assert {job.what for job in jobs if job.measure == ATTACK} >= set(compared_methods())
-    assert {job.what for job in jobs if job.measure == METHOD} == set(compared_methods())
+    assert {job.what for job in jobs if job.measure == METHOD} == set(benchmarked_methods())
+
+
+def test_a_benchmark_of_one_unit_has_ours_first_and_no_method_of_another():
+    jobs = requested_benchmark(["taste-1m"], unit="user").jobs
+    names = list(dict.fromkeys(job.what for job in jobs))
+    assert names[:2] == ["dpsr-user", "dpsr-user-listed"]
+    assert {"dp-als", "dp-als-tuned", "dp-sgd-user", "noisy-bias", "own-mean"} < set(names)
+    assert {METHODS[name].unit for name in names} == {"user", "none"}
+    assert {METHODS[name].unit for name in benchmarked_methods("rating")} == {"rating (add/remove)", "none"}
+    with pytest.raises(ParameterError, match="value, user, rating"):
+        requested_benchmark(["paper"], unit="group")

@@ -8,13 +8,16 @@ differential privacy), so an event of probability p under one data set and q und
 and with exact intervals for p and q this is a lower bound on mu, hence on epsilon at delta. It is tight at any event:
 nothing is lost to the delta, as it is where p <= e^epsilon q + delta is solved for epsilon.
 
-**One run** (Steinke, Nasr and Jagielski 2023, their bound for (epsilon, delta)). m canary people are in the data or not
-by fair coins; from the output r of the coins are guessed. If the mechanism is (epsilon, delta)-private for a person
-coming or going, then with W ~ Binomial(r, e^epsilon / (1 + e^epsilon)) and v correct guesses,
+**One run** (Steinke, Nasr and Jagielski 2023, arXiv:2305.08846: Theorem 5.2 in the form of Corollary 5.4, which their
+Appendix D computes). m canary people are in the data or not by fair coins; from the output r of the coins are guessed,
+and of the others nothing is said. If the mechanism is (epsilon, delta)-private for a person coming or going, then with
+W ~ Binomial(r, e^epsilon / (1 + e^epsilon)) and v correct guesses,
 
-    P[correct >= v] <= P[W >= v] + 2 m delta max_i P[v > W >= v - i] / i.
+    P[correct >= v] <= P[W >= v] + 2 m delta max_i P[v > W >= v - i] / i,      i = 1, 2, ...
 
 The least epsilon at which this is not below alpha is a lower bound at confidence 1 - alpha, whatever the mechanism is.
+m counts every canary whose coin is secret, guessed or not; canaries that were revealed to learn how to guess are no
+longer secret and not among them (the theorem holds given their coins). r is fixed before those coins are looked at.
 """
 
 from __future__ import annotations

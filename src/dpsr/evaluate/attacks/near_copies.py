@@ -1,17 +1,18 @@
 r"""Near-copies: is a made-up person a real one by more than chance?
 
 A made-up person with n items meets item j with probability p_j(n), independently of whoever is real, and so shares the
-set S of ratings with a real person with probability at most prod_S p_j. With I = - sum_S log p_j(n) the information in
-what they share (same item *and* same rating), and k ratings of the real person,
+set S of items with a real person with probability at most prod_S p_j. With I = - sum_S log p_j(n) the information in
+the items they share, and k ratings of the real person,
 
     E exp(I) <= prod_j (1 - p_j + p_j / p_j) <= 2^k,      so      P[I >= x] <= 2^k e^-x        (Markov),
 
 and of all pairs the chance that any shares more than x is at most the sum. `excess` is I - k log 2 - log(pairs): above
-log(1 / risk) the pair is no accident. That ratings must agree too makes the bound safe. People with few ratings of
-popular items cannot be told from chance, by this or by anybody: such a table is anybody's.
+log(1 / risk) the pair is no accident. Ratings are not looked at for it, so a copy whose ratings were changed is found
+as well. People with few ratings of popular items cannot be told from chance, by this or by anybody: such a table is
+anybody's.
 
-Beside it the comparison that needs no law: how close the closest made-up person comes to people whose ratings were
-released from, and to people held out; the two should be alike (`guessing`).
+Beside it the comparison that needs no law: how close the closest made-up person comes, in items and ratings, to people
+whose ratings were released from, and to people held out; the two should be alike (`guessing`).
 
 Reads raw ratings: its numbers are **not private**.
 """
@@ -29,7 +30,7 @@ from dpsr.evaluate.attacks.guessing import Guesses, judge
 from dpsr.release.people import ItemRelease
 from dpsr.release.people.synthetic import CELL
 from dpsr.synthesis.meeting import chances_met, propensities
-from dpsr.types.item_side import ACTIVITY_BINS, activity_of
+from dpsr.types.item_side import activity_of
 from dpsr.types.raw import RawRatings
 
 FEWEST = 5
@@ -106,34 +107,40 @@ def _kind(release: ItemRelease) -> str:
 
 
 def closest(release: ItemRelease, real: Rows, made_up: Rows) -> tuple[Floats, Floats]:
-    """Of every real person: the largest excess over chance, and the largest share of their ratings that is shared."""
+    """Of every real person: the largest excess over chance of items shared, and the largest share of their ratings that
+    is shared."""
     crowd, levels = release.crowd, release.scale.n_levels
     p = propensities(crowd.counts, crowd.activity, crowd.weights)
     n_cells, people = release.side.n_cells, len(real.counts)
-    columns = n_cells * levels
-    mine = sparse.csr_matrix(
-        (np.ones(len(real.cells)), real.cells * levels + real.places, real.indptr), (people, columns)
-    )
+    met, mine = (_people_by(real, columns, n) for columns, n in _columns(real, n_cells, levels))
     pairs = np.log(max(people, 1)) + np.log(max(len(made_up.counts), 1))
     excess, share = np.full(people, -np.inf), np.zeros(people)
     octaves = activity_of(made_up.counts)
-    theirs = sparse.csr_matrix(
-        (np.ones(len(made_up.cells)), made_up.cells * levels + made_up.places, made_up.indptr),
-        (len(made_up.counts), columns),
-    )
-    for octave in range(ACTIVITY_BINS):
-        some = theirs[octaves == octave]
-        if some.shape[0] == 0:
-            continue
+    their_items, theirs = (_people_by(made_up, columns, n) for columns, n in _columns(made_up, n_cells, levels))
+    for octave in np.unique(octaves):
+        some = their_items[octaves == octave]
         most = int(made_up.counts[octaves == octave].max())
-        told = np.repeat(-np.log(np.maximum(chances_met(most, p), 1e-12)), levels)
+        told = -np.log(np.maximum(chances_met(most, p), 1e-12))
         weighted = sparse.csr_matrix(some.multiply(told[None, :])).T.tocsc()
-        plain = some.T.tocsc()
+        plain = theirs[octaves == octave].T.tocsc()
         for start in range(0, people, _CHUNK):
             here = slice(start, min(start + _CHUNK, people))
-            information = np.asarray((mine[here] @ weighted).max(axis=1).todense()).ravel()
+            information = np.asarray((met[here] @ weighted).max(axis=1).todense()).ravel()
             shared = np.asarray((mine[here] @ plain).max(axis=1).todense()).ravel()
             counts = real.counts[here]
             excess[here] = np.maximum(excess[here], information - counts * np.log(2) - pairs)
             share[here] = np.maximum(share[here], shared / np.maximum(counts, 1))
     return excess, share
+
+
+def _columns(rows: Rows, n_cells: int, levels: int) -> tuple[tuple[Ints, int], tuple[Ints, int]]:
+    """Where every rating stands by item alone, and by item and rating; and how many such places there are."""
+    return (rows.cells, n_cells), (rows.cells * levels + rows.places, n_cells * levels)
+
+
+def _people_by(rows: Rows, columns: Ints, n: int) -> sparse.csr_matrix:
+    """People by columns: one where a person has it, however often."""
+    found = sparse.csr_matrix((np.ones(len(columns)), columns, rows.indptr), (len(rows.counts), n))
+    found.sum_duplicates()
+    found.data[:] = 1.0
+    return found

@@ -11,6 +11,7 @@ of epochs are those that predict held-back training ratings best.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,17 @@ EPOCHS = (10, 20, 40)
 WIDTH = 4.0
 
 
+class Parts(NamedTuple):
+    """Mean, biases of users and items, factors of users and items, and what an item says by having been rated."""
+
+    mean: float
+    b: Floats
+    c: Floats
+    P: Floats
+    Q: Floats
+    Y: Floats
+
+
 @dataclass
 class SVDpp:
     """Not private. `fit` gives a linear model: the implicit part is folded into the user factors."""
@@ -37,19 +49,21 @@ class SVDpp:
         y = (values - scale.midpoint) * (WIDTH / scale.width)
         held = hold_out(mask, 0.1, self.random_state)
         reg, epochs = self.chosen_ = self._choose(mask, y, held) if held.any() else (REGULARISATIONS[-1], EPOCHS[0])
-        mean, users, items = self._train(mask, y, reg, (epochs,))[0]
-        return Linear(scale, 2 / WIDTH * mean, 2 / WIDTH * users, items)
+        self.parts_ = parts = self._train(mask, y, reg, (epochs,))[0]
+        users, items = _folded(mask, *parts[1:])
+        return Linear(scale, 2 / WIDTH * parts.mean, 2 / WIDTH * users, items)
 
     def _choose(self, mask: Mask, y: Floats, held: npt.NDArray[np.bool_]) -> tuple[float, int]:
         losses = {}
         for reg in REGULARISATIONS:
             models = self._train(mask.select(~held), y[~held], reg, EPOCHS)
-            for epochs, (mean, users, items) in zip(EPOCHS, models, strict=True):
+            for epochs, parts in zip(EPOCHS, models, strict=True):
+                mean, (users, items) = parts.mean, _folded(mask.select(~held), *parts[1:])
                 product = np.einsum("rd,rd->r", users[mask.users[held]], items[mask.items[held]])
                 losses[reg, epochs] = float(np.mean((y[held] - mean - product) ** 2))
         return min(losses, key=lambda setting: losses[setting])
 
-    def _train(self, mask: Mask, y: Floats, reg: float, stops: tuple[int, ...]) -> list[tuple[float, Floats, Floats]]:
+    def _train(self, mask: Mask, y: Floats, reg: float, stops: tuple[int, ...]) -> list[Parts]:
         """The model after each number of epochs in `stops`."""
         rng, mean = np.random.default_rng(self.random_state), float(y.mean())
         b, c = np.zeros(mask.n_users), np.zeros(mask.n_items)
@@ -60,7 +74,7 @@ class SVDpp:
             for _ in range(stop - done):
                 _epoch(mask.indptr, mask.items, y - mean, rng.permutation(mask.n_users), b, c, P, Q, Y, RATE, reg)
             done = stop
-            models.append((mean, *_folded(mask, b, c, P, Q, Y)))
+            models.append(Parts(mean, *(one.copy() for one in (b, c, P, Q, Y))))
         return models
 
 

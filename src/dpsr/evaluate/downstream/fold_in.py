@@ -98,7 +98,7 @@ class DescentItems:
         mask, rank = own.mask, self.fitted.item_factors.shape[1]
         bias, factors = np.zeros(mask.n_users), np.zeros((mask.n_users, rank))
         left = own.values - self.fitted.offset - self.fitted.item_bias[mask.items]
-        _descend(mask.indptr, mask.items, left, self.fitted.item_factors, EPOCHS, RATE, RIDGE, bias, factors)
+        descend(mask.indptr, mask.items, left, self.fitted.item_factors, EPOCHS, RATE, RIDGE, bias, factors)
         seen = mask.user_counts > 0
         return Clipped(replace(self.fitted, user_bias=bias, user_factors=factors, user_seen=seen), own.scale)
 
@@ -108,7 +108,7 @@ EPOCHS, RATE, RIDGE = 20, 0.005, 0.02
 
 
 @kernel
-def _descend(
+def descend(
     indptr: Ints,
     items: npt.NDArray[np.int32],
     left: Floats,
@@ -119,6 +119,7 @@ def _descend(
     bias: Floats,
     P: Floats,
 ) -> None:
+    """Own bias and factors, rating by rating, with Q held fixed; both are changed in place."""
     for u in range(len(indptr) - 1):
         for _ in range(epochs):
             for t in range(indptr[u], indptr[u + 1]):

@@ -95,14 +95,22 @@ def neural_cf(table: RatingTable, seed: int) -> Predictor:
 
 def implicit_confidence(table: RatingTable, seed: int) -> Predictor:
     """Every rated item was met; how much it counts grows with the rating."""
-    height = (table.values - table.scale.low) / table.scale.width
-    return _implicit(table, 1 + CONFIDENCE * height, seed)
+    return _implicit(table, confidence_of_heights(table), seed)
 
 
 def implicit_liked(table: RatingTable, seed: int) -> Predictor:
     """Only what was liked is shown to the learner."""
-    liked = table.values >= relevance_threshold(table.scale)
-    return _implicit(table, np.where(liked, CONFIDENCE, 0.0), seed)
+    return _implicit(table, confidence_of_liked(table), seed)
+
+
+def confidence_of_heights(table: RatingTable) -> Floats:
+    """1 + 40 times the height above the bottom of the scale."""
+    return np.asarray(1 + CONFIDENCE * (table.values - table.scale.low) / table.scale.width)
+
+
+def confidence_of_liked(table: RatingTable) -> Floats:
+    """40 for what was liked, nothing for the rest."""
+    return np.where(table.values >= relevance_threshold(table.scale), CONFIDENCE, 0.0)
 
 
 def _implicit(table: RatingTable, confidence: Floats, seed: int) -> Predictor:

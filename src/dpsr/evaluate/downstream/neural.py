@@ -7,7 +7,7 @@ A tenth of the table is held back to stop when it no longer improves. Optional: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,8 +83,26 @@ def train(table: RatingTable, seed: int) -> Trained:
     return Trained(network, mean, spread, table.mask.n_items, table.scale)
 
 
+def fold_in(trained: Trained, own: RatingTable, seed: int) -> Trained:
+    """People who were not in the table: their embeddings alone are learned, from their own ratings, at the items and
+    the perceptron as they are."""
+    torch.manual_seed(seed)
+    network = NeuMF(own.mask.n_users, trained.n_items)
+    kept = {name: value for name, value in trained.network.state_dict().items() if not name.startswith("users.")}
+    network.load_state_dict(kept, strict=False)
+    for name, parameter in network.named_parameters():
+        parameter.requires_grad_(name.startswith("users."))
+    users, items = (torch.as_tensor(codes.astype(np.int64)) for codes in (own.mask.users, own.mask.items))
+    target = torch.as_tensor(((own.values - trained.mean) / trained.spread).astype(np.float32))
+    held = torch.as_tensor(hold_out(own.mask, 0.1, seed))
+    _descend(network, users, items, target, held, torch.Generator().manual_seed(seed))
+    network.train(False)
+    return replace(trained, network=network)
+
+
 def _descend(network: NeuMF, users: Any, items: Any, target: Any, held: Any, order: Any) -> None:
-    steps = torch.optim.Adam(network.parameters(), lr=RATE, weight_decay=DECAY)
+    learned = [parameter for parameter in network.parameters() if parameter.requires_grad]
+    steps = torch.optim.Adam(learned, lr=RATE, weight_decay=DECAY)
     inside, outside = torch.nonzero(~held).squeeze(1), torch.nonzero(held).squeeze(1)
     best, kept, waited = float("inf"), network.state_dict(), 0
     for _ in range(EPOCHS):

@@ -7,24 +7,31 @@ held-out ratings are raw: **not private**.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from dpsr.arrays import Floats
+from dpsr.arrays import Floats, Ints
 from dpsr.data import Ratings
 from dpsr.evaluate.baselines.bias import OwnMean
-from dpsr.evaluate.downstream.fold_in import FOLDED
-from dpsr.evaluate.downstream.learners import RatingTable
+from dpsr.evaluate.downstream.fold_in import LearnedItems
+from dpsr.evaluate.downstream.fold_in_vectors import ALL_FOLDED
+from dpsr.evaluate.downstream.learners import RANKS_ONLY, RatingTable
 from dpsr.evaluate.downstream.tables import build_table
 from dpsr.evaluate.metrics.accuracy import rmse
+from dpsr.evaluate.metrics.ranking import Predictor
+from dpsr.evaluate.metrics.scores import score
 from dpsr.pipeline import DPSR
 from dpsr.release.people import ItemRelease
 from dpsr.types.mask import codes_of
 
 DELTA = 1e-5
+RMSE, NDCG = "RMSE", "NDCG@10"
+RAW_ROWS = "raw rows, not private"
+LISTED_PEOPLE = 500
+"""Lists are made for at most so many people, the same for every learner."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +45,29 @@ class PeopleSplit:
 
 @dataclass(frozen=True)
 class Score:
-    """A learner's error on held-out people's ratings, trained on a table."""
+    """How well a learner, trained on a table, serves held-out people: RMSE, or NDCG@10 if all it makes is lists."""
 
     table: str
     learner: str
-    rmse: float
+    measure: str
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Renamed:
+    """A predictor asked by other codes of items; -1 among `codes` is an item it has not heard of, last in lists."""
+
+    inner: Predictor
+    codes: Ints
+
+    def predict(self, users: Ints, items: Ints) -> Floats:
+        """As the predictor says it."""
+        return self.inner.predict(np.asarray(users), self.codes[items])
+
+    def scores(self, user: int) -> Floats:
+        """One for every item."""
+        found = self.inner.scores(user)
+        return np.where(self.codes >= 0, found[self.codes], found.min() - 1)
 
 
 def split_people(ratings: Ratings, seed: int, *, people: float = 0.2, test: float = 0.2) -> PeopleSplit:
@@ -53,21 +78,39 @@ def split_people(ratings: Ratings, seed: int, *, people: float = 0.2, test: floa
     return PeopleSplit(ratings[~held], ratings[held & ~tested], ratings[tested])
 
 
-def score_tables(split: PeopleSplit, epsilon: float, seed: int, *, people: int | None = None) -> Iterator[Score]:
+def score_tables(
+    split: PeopleSplit,
+    epsilon: float,
+    seed: int,
+    *,
+    people: int | None = None,
+    learners: Mapping[str, Callable[[RatingTable, int], LearnedItems]] = ALL_FOLDED,
+) -> Iterator[Score]:
     """Every table with every learner; `people` are made up, the usual number unless told."""
     release: ItemRelease = DPSR(epsilon, unit="user", delta=DELTA, random_state=seed).fit(split.train).release
     mask, test = split.test.mask, split.test
     users, items = mask.user_ids.take(pa.array(mask.users)), mask.item_ids.take(pa.array(mask.items))
     personal = release.personalise(split.own).predict(users.to_pylist(), items.to_pylist())
-    yield Score("release, unit user", "personalise", rmse(test.values, personal))
+    yield Score("release, unit user", "personalise", RMSE, rmse(test.values, personal))
     own = OwnMean(random_state=seed).fit(split.own.mask, split.own.values, test.scale)
-    yield Score("their own ratings", "own mean", rmse(test.values, own.predict(mask.users, mask.items)))
+    yield Score("their own ratings", "own mean", RMSE, rmse(test.values, own.predict(mask.users, mask.items)))
     for name, make in _tables(split, release, epsilon, seed, people).items():
         table, vocabulary, named = make()
         codes = codes_of(named(split.train.mask.item_ids), vocabulary)
-        for learner, learn in FOLDED.items():
-            found = learn(table, seed).fold_in(_own(split.own, codes, table))
-            yield Score(name, learner, rmse(test.values, found.predict(mask.users.astype(np.int64), codes[mask.items])))
+        for learner, learn in learners.items():
+            found = Renamed(learn(table, seed).fold_in(_own(split.own, codes, table)), codes)
+            if learner in RANKS_ONLY:
+                yield Score(name, learner, NDCG, score(found, split.own, _listed(test, seed)).ndcg)
+            else:
+                predicted = found.predict(mask.users.astype(np.int64), mask.items.astype(np.int64))
+                yield Score(name, learner, RMSE, rmse(test.values, predicted))
+
+
+def _listed(test: Ratings, seed: int) -> Ratings:
+    """The test ratings of at most so many people, for whom lists are made."""
+    people = np.unique(test.mask.users)
+    chosen = np.random.default_rng(seed).permutation(people)[:LISTED_PEOPLE]
+    return test[np.isin(test.mask.users, chosen)]
 
 
 Made = tuple[RatingTable, pa.Array, Callable[[pa.Array], pa.Array]]
@@ -94,7 +137,7 @@ def _tables(
     return {
         "made-up people, unit user": made_up,
         "ratings.parquet, unit value": lambda: of_values(build_table("dpsr", train, epsilon, seed).values),
-        "raw rows, not private": lambda: of_values(train.values),
+        RAW_ROWS: lambda: of_values(train.values),
     }
 
 

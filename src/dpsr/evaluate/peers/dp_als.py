@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Floats
+from dpsr.evaluate.baselines.base import Linear
 from dpsr.evaluate.contract import CATALOGUE, FLOATING, JOINT, PrivateMethod, Protection
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.peers.accounting import epsilon_of, gaussian_multiplier
@@ -35,17 +36,17 @@ from dpsr.evaluate.peers.averages import shrunk_mean, user_means
 from dpsr.evaluate.peers.floating import Measured, Price, gaussian_noise
 from dpsr.evaluate.peers.least_squares import (
     ALPHA,
-    ITEM_SIGNAL,
-    ITEM_WEIGHT,
     RANK,
     RESIDUAL,
+    item_signal,
+    item_weight,
     joint_model,
     own_rows,
     shared_vectors,
     start_vectors,
     unit_values,
 )
-from dpsr.types import Mask
+from dpsr.types import Mask, Scale
 from dpsr.types.raw import RawRatings
 
 SWEEPS = 4
@@ -59,6 +60,8 @@ WEIGHT = 0.2
 class DPALS(PrivateMethod):
     """Alternating least squares with noisy sufficient statistics on the item side."""
 
+    rank: int = RANK
+
     def _learn(self, ratings: RawRatings) -> tuple[Predictor, Protection]:
         mask, y, rng = ratings.mask, unit_values(ratings), self._noise()
         total, first = self._noisy(np.array([user_means(mask, y).sum()]), 1.0, MEAN_SHARE, rng)
@@ -68,7 +71,11 @@ class DPALS(PrivateMethod):
         v, prices = self._item_side(mask, y - mean, weights, float(counts.mean()), rng)
         spent = epsilon_of([first, second, *prices], self.delta)
         protection = Protection("user", spent, self.delta, CATALOGUE, f"{JOINT}; {FLOATING}")
-        return joint_model(ratings.scale, mean, mask, y - mean, v), protection
+        return self._model(ratings.scale, mean, mask, y - mean, v), protection
+
+    def _model(self, scale: Scale, mean: float, mask: Mask, y: Floats, v: Floats) -> Linear:
+        """Predictions from the item side and every user's own ratings."""
+        return joint_model(scale, mean, mask, y, v)
 
     def _noisy(self, statistic: Floats, sensitivity: float, share: float, rng: np.random.Generator) -> Measured:
         z = gaussian_multiplier(self.epsilon, self.delta, share=share)
@@ -78,15 +85,19 @@ class DPALS(PrivateMethod):
         self, mask: Mask, y: Floats, weights: Floats, usual: float, rng: np.random.Generator
     ) -> tuple[Floats, list[Price]]:
         """Item vectors after a few sweeps; users' vectors are recomputed by the users in between."""
-        v, sweeps, prices = start_vectors(mask.n_items, self._chance()), sweeps_at(self.epsilon), []
+        v, sweeps, prices = start_vectors(mask.n_items, self._chance(), self.rank), sweeps_at(self.epsilon), []
         share = (1 - MEAN_SHARE - COUNT_SHARE) / sweeps
         for _ in range(sweeps):
             own = own_rows(mask, y, v)
             statistic = item_statistics(mask, weights, y - own[mask.users, 0], shared_vectors(own[:, 1:]))
             noisy, price = self._noisy(statistic, STATISTIC_SENSITIVITY, share, rng)
-            v = solved_items(noisy, RANK + 1, ridges(noisy[:, 0] / ALPHA**2, price.scale, max(usual, price.scale)))
+            v = solved_items(noisy, self.rank + 1, self._ridges(noisy[:, 0], price.scale, usual))
             prices.append(price)
         return v, prices
+
+    def _ridges(self, constants: Floats, noise: float, usual: float) -> Floats:
+        """By item; the corner of the gram matrix is its noisy weight times alpha^2."""
+        return ridges(constants / ALPHA**2, noise, max(usual, noise), self.rank)
 
 
 def sweeps_at(epsilon: float) -> int:
@@ -94,7 +105,7 @@ def sweeps_at(epsilon: float) -> int:
     return int(np.clip(round(epsilon / 10), 1, SWEEPS))
 
 
-def ridges(weight: Floats, noise: float, usual: float) -> Floats:
+def ridges(weight: Floats, noise: float, usual: float, rank: int = RANK) -> Floats:
     """What an item's noise calls for, given its noisy weight and what is usual among the frequent ones."""
     believed = believed_weights(weight, noise, usual)[:, None]
-    return np.asarray((WEIGHT * RESIDUAL + noise**2 / (believed * ITEM_WEIGHT)) / ITEM_SIGNAL)
+    return np.asarray((WEIGHT * RESIDUAL + noise**2 / (believed * item_weight(rank))) / item_signal(rank))

@@ -26,9 +26,9 @@ from dpsr.evaluate.peers.averages import shrunk_mean, user_means
 from dpsr.evaluate.peers.floating import Price, gaussian_noise
 from dpsr.evaluate.peers.least_squares import (
     ALPHA,
-    ITEM_SIGNAL,
-    ITEM_WEIGHT,
     RESIDUAL,
+    item_signal,
+    item_weight,
     joint_model,
     own_rows,
     shared_vectors,
@@ -69,8 +69,8 @@ class UserDPSGD(PrivateMethod):
         larger of both the steps, so that no popular item is stepped over."""
         v, prices = start_vectors(mask.n_items, self._chance()), []
         noise, believed = z * CLIP / SAMPLING / np.sqrt(STEPS), believed_weights(counts, off)[:, None]
-        ridge = (WEIGHT * RESIDUAL + noise**2 / (believed * ITEM_WEIGHT)) / ITEM_SIGNAL
-        curvature = np.maximum(believed, counts[:, None]) * np.array([ALPHA**2, *ITEM_WEIGHT[1:]]) + ridge
+        ridge = (WEIGHT * RESIDUAL + noise**2 / (believed * item_weight())) / item_signal()
+        curvature = np.maximum(believed, counts[:, None]) * np.array([ALPHA**2, *item_weight()[1:]]) + ridge
         for t in range(STEPS):
             present = self._chance(1 + t).random(mask.n_users) < SAMPLING
             gradient = clipped_gradients(mask, y, v, present, CLIP)

@@ -43,12 +43,21 @@ ratings, as the synthetic generator has it."""
 
 RANK, ALPHA = 2, 0.8
 """Factors of the joint model, and the length of its constant."""
-ITEM_SIGNAL = np.array([BIAS_SIGNAL, *[FACTOR_SIGNAL] * RANK])
-"""Prior variances of an item vector."""
-ITEM_WEIGHT = np.array([1.0, *[FACTOR_SIGNAL] * RANK])
-"""What one rating adds to the diagonal of an item's gram matrix, about."""
-OWN_RIDGE = RESIDUAL / np.array([BIAS_SIGNAL, *[0.05] * RANK])
-"""What users' own coefficients are shrunk by; with less, users fit the noise in the shared factors."""
+
+
+def item_signal(rank: int = RANK) -> Floats:
+    """Prior variances of an item vector."""
+    return np.array([BIAS_SIGNAL, *[FACTOR_SIGNAL] * rank])
+
+
+def item_weight(rank: int = RANK) -> Floats:
+    """What one rating adds to the diagonal of an item's gram matrix, about."""
+    return np.array([1.0, *[FACTOR_SIGNAL] * rank])
+
+
+def own_ridge(rank: int = RANK) -> Floats:
+    """What users' own coefficients are shrunk by; with less, users fit the noise in the shared factors."""
+    return RESIDUAL / np.array([BIAS_SIGNAL, *[0.05] * rank])
 
 
 def unit_values(ratings: RawRatings) -> Floats:
@@ -73,8 +82,11 @@ def weighted_equations(
             other, w = x[columns[t]], weights[t]
             for p in range(d):
                 right[a, p] += w * y[t] * other[p]
-                for q in range(d):
+                for q in range(p + 1):
                     gram[a, p, q] += w * other[p] * other[q]
+        for p in range(d):
+            for q in range(p):
+                gram[a, q, p] = gram[a, p, q]
     return gram, right
 
 
@@ -130,9 +142,9 @@ def signal_of(d: int, bias: float = BIAS_SIGNAL) -> Floats:
     return np.array([bias, *[FACTOR_SIGNAL] * (d - 1)])
 
 
-def start_vectors(n_items: int, chance: np.random.Generator) -> Floats:
+def start_vectors(n_items: int, chance: np.random.Generator, rank: int = RANK) -> Floats:
     """No biases, small random factors."""
-    return np.column_stack([np.zeros(n_items), chance.normal(0, np.sqrt(FACTOR_SIGNAL), (n_items, RANK))])
+    return np.column_stack([np.zeros(n_items), chance.normal(0, np.sqrt(FACTOR_SIGNAL), (n_items, rank))])
 
 
 def features(v: Floats) -> Floats:
@@ -142,7 +154,7 @@ def features(v: Floats) -> Floats:
 
 def own_rows(mask: Mask, y: Floats, v: Floats) -> Floats:
     """(b_u, p_u) of every user, each from that user's own ratings and the shared item side."""
-    return local_rows(mask, y - ALPHA * v[mask.items, 0], features(v), OWN_RIDGE)
+    return local_rows(mask, y - ALPHA * v[mask.items, 0], features(v), own_ridge(v.shape[1] - 1))
 
 
 def shared_vectors(p: Floats) -> Floats:

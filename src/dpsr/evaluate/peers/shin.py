@@ -28,11 +28,11 @@ from dpsr.evaluate.peers.averages import shrunk_mean, user_means
 from dpsr.evaluate.peers.floating import Measured, Price, local_reports, report_variance
 from dpsr.evaluate.peers.least_squares import (
     ALPHA,
-    ITEM_SIGNAL,
-    ITEM_WEIGHT,
     RANK,
     RESIDUAL,
     features,
+    item_signal,
+    item_weight,
     joint_model,
     own_rows,
     shared_vectors,
@@ -116,6 +116,6 @@ def move(total: Floats, projection: Projection, v: Floats, price: Price, mask: M
     size = BUCKETS * (RANK + 1)
     noise = mask.n_users * size * CLIP**2 * (report_variance(price.epsilon) + TYPICAL**2)
     n = DECLARED * mask.n_users / mask.n_items
-    ridge = (RESIDUAL + noise / (n * ITEM_WEIGHT)) / ITEM_SIGNAL
+    ridge = (RESIDUAL + noise / (n * item_weight())) / item_signal()
     gradient = projection.sign[:, None] * total[projection.bucket]
     return (gradient - ridge * v) / (n + ridge)

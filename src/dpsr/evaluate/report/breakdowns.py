@@ -45,6 +45,9 @@ from dpsr.evaluate.sets import RatingSet
 COUNTS = (0, 1, 3, 6, 11, 21, 51, 101)
 """Least number of training ratings in each class of items or users."""
 
+POPULARITY = "popularity"
+"""The breakdown by training ratings of the item."""
+
 _LABELS = (
     *(f"{low}" if high == low + 1 else f"{low}-{high - 1}" for low, high in pairwise(COUNTS)),
     f"{COUNTS[-1]}+",
@@ -174,7 +177,7 @@ def _by_class(fits: Fits, ratings: RatingSet, epsilon: float) -> list[Breakdown]
     at = f"at ε = {epsilon:g}"
     return [
         Breakdown(
-            "popularity", ratings.name, f"error by item popularity {at}", "training ratings of the item", "RMSE",
+            POPULARITY, ratings.name, f"error by item popularity {at}", "training ratings of the item", "RMSE",
             _classes(fits, ratings, epsilon, of_items),
         ),
         Breakdown(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Floats, Ints
+from dpsr.evaluate.contract import UNITS
 from dpsr.evaluate.measure import METHOD
 from dpsr.evaluate.metrics.significance import ErrorComparison, compare_errors, holm
 from dpsr.evaluate.protocol import PROTOCOLS, Predictions, Split
-from dpsr.evaluate.registry import OURS
+from dpsr.evaluate.registry import LISTED, OURS, PEOPLE, ours_at
 from dpsr.evaluate.report.tables import Cells, Table, epsilon_columns
-from dpsr.evaluate.report.tidy import Averages, is_joint, protects_a_rating, unit_order
+from dpsr.evaluate.report.tidy import Averages, is_joint, unit_order
 from dpsr.evaluate.runner.jobs import Job
 from dpsr.evaluate.runner.results import Results
 from dpsr.evaluate.runner.store import load_arrays
@@ -79,16 +80,22 @@ def _split(protocol: str, ratings: RatingSet, seed: int) -> Split:
 
 
 def significance_table(fits: Fits) -> Table:
-    """One row per set, other method and epsilon. The corrections hold for all rows together."""
+    """One row per set, other method and epsilon. The corrections hold for all rows together.
+
+    A method is compared with ours at its own unit, whose epsilon means the same; models without privacy with the
+    release of values, or with what else of ours was run.
+    """
     errors: Callable[[Job], Floats] = cache(fits.squared_errors)
     found = [
         Compared(ratings.name, method, epsilon, compared)
         for ratings in fits.sets
         for epsilon in fits.epsilons
         for method in fits.methods
-        if method != OURS and (compared := _compared(fits, errors, ratings, method, epsilon)) is not None
+        if (compared := _compared(fits, errors, ratings, method, epsilon)) is not None
     ]
-    title = f"{OURS} against every other method (positive difference: {OURS} has the smaller squared error)"
+    title = (
+        f"{OURS} at the same unit against every other method (positive difference: ours has the smaller squared error)"
+    )
     return Table("significance", title, comparison_header("MSE"), comparison_rows(found, fits.units))
 
 
@@ -132,7 +139,10 @@ def _compared(
     fits: Fits, errors: Callable[[Job], Floats], ratings: RatingSet, method: str, epsilon: float
 ) -> ErrorComparison | None:
     """Our errors and theirs on the seeds both have; None if there are none."""
-    ours, theirs = fits.at(ratings, OURS, epsilon), fits.at(ratings, method, epsilon)
+    rival = rival_of(method, fits.units, fits.methods)
+    if rival is None:
+        return None
+    ours, theirs = fits.at(ratings, rival, epsilon), fits.at(ratings, method, epsilon)
     seeds = sorted(ours.keys() & theirs.keys())
     if not seeds:
         return None
@@ -157,21 +167,44 @@ def _cells(jobs: Sequence[Job]) -> tuple[Ints, Ints]:
     return np.concatenate(users), np.concatenate(items)
 
 
+def of_unit(significance: Table, unit: str) -> Table:
+    """The rows of methods that protect this unit, and of models without privacy where they were compared with it."""
+    known = [str(row[2]) for row in significance.rows if row[2] != "none"]
+    first = next((name for name in UNITS if any(said.startswith(name) for said in known)), "none")
+    rows = tuple(
+        row
+        for row in significance.rows
+        if str(row[2]).startswith(unit) or (row[2] == "none" and first in (unit, "none"))
+    )
+    return replace(significance, rows=rows)
+
+
+def rival_of(method: str, units: Mapping[str, str], fitted: Sequence[str]) -> str | None:
+    """Which of ours a method is compared with; None for ours, and where none of ours was run at its unit."""
+    mine, unit = (OURS, *PEOPLE.values(), LISTED), units.get(method, "")
+    if method in mine:
+        return None
+    wanted = [name for name in mine if name in fitted] if unit == "none" else [ours_at(unit)]
+    return next((name for name in wanted if name in fitted), None)
+
+
 def verdict_table(significance: Table, table: pa.Table, name: str) -> Table:
     """How far ours is below each method at each epsilon, and whether that is sure."""
     errors = Averages(table)
     mine = [row for row in significance.rows if row[0] == name]
     epsilons = sorted({float(row[3]) for row in mine if isinstance(row[3], float)})
-    cells = {(row[1], row[3]): _verdict_cell(errors, name, row) for row in mine}
+    fitted = [str(one) for one in dict.fromkeys(table["method"].to_pylist())]
+    cells = {(row[1], row[3]): _verdict_cell(errors, name, row, fitted) for row in mine}
     others = dict.fromkeys((str(row[1]), str(row[2])) for row in sorted(mine, key=lambda row: unit_order(str(row[2]))))
     rows = tuple((method, unit, *(cells.get((method, e), "") for e in epsilons)) for method, unit in others)
-    title = f"{name}: RMSE of {OURS} below each method's, and whether that is sure"
+    title = f"{name}: RMSE of {OURS} at the same unit below each method's, and whether that is sure"
     return Table(f"verdicts_{name}", title, ("against", "protects", *epsilon_columns(epsilons)), rows)
 
 
-def _verdict_cell(errors: Averages, name: str, row: Cells) -> str:
+def _verdict_cell(errors: Averages, name: str, row: Cells, fitted: Sequence[str]) -> str:
     epsilon = row[3] if isinstance(row[3], float) else None
-    ours, theirs = errors.at(name, OURS, epsilon), errors.at(name, str(row[1]), epsilon)
+    rival = rival_of(str(row[1]), {str(row[1]): str(row[2])}, fitted) or OURS
+    ours, theirs = errors.at(name, rival, epsilon), errors.at(name, str(row[1]), epsilon)
     if ours is None or theirs is None:
         return ""
     p = row[7] if isinstance(row[7], float) else float("nan")
@@ -180,19 +213,23 @@ def _verdict_cell(errors: Averages, name: str, row: Cells) -> str:
 
 
 def headlines(significance: Table) -> str:
-    """For each set: is ours ahead of everyone who protects a rating, everywhere? If not, where not."""
+    """For each set and unit: is ours ahead of everyone with the same unit, everywhere? If not, where not."""
     lines = []
     for name in dict.fromkeys(str(row[0]) for row in significance.rows):
-        mine = [row for row in significance.rows if row[0] == name and protects_a_rating(str(row[2]))]
-        releases = [row for row in mine if not is_joint(str(row[2]))]
-        lines.append(f"* **{name}**: {_count(releases)} with releases that protect a rating.")
-        if len(mine) > len(releases):
+        for unit in UNITS:
+            mine = [row for row in significance.rows if row[0] == name and str(row[2]).startswith(unit)]
+            releases = [row for row in mine if not is_joint(str(row[2]))]
             joint = [row for row in mine if is_joint(str(row[2]))]
-            lines.append(f"  With joint DP, where predictions use the user's own raw ratings: {_count(joint)}.")
+            if releases and unit != "none":
+                lines.append(f"* **{name}**, one {unit}: {_count(releases, unit)} with releases.")
+            if joint:
+                told = "with joint DP, where predictions use the user's own raw ratings"
+                lines.append(f"* **{name}**, one {unit}, {told}: {_count(joint, unit)}.")
     return "\n".join(lines) + "\n\n" if lines else ""
 
 
-def _count(rows: Sequence[Cells]) -> str:
+def _count(rows: Sequence[Cells], unit: str) -> str:
     short = [f"{row[1]} at ε = {row[3]:g} ({row[-1]})" for row in rows if row[-1] != "ahead"]
     but = f" (not of {'; '.join(short)})" if short else ""
-    return f"{OURS} is ahead, p < 0.05 after Holm, in {len(rows) - len(short)} of {len(rows)} comparisons{but}"
+    ahead = f"{len(rows) - len(short)} of {len(rows)} comparisons{but}"
+    return f"{ours_at(unit)} is ahead, p < 0.05 after Holm, in {ahead}"

@@ -90,20 +90,23 @@ _BEST = {"rmse": min, "mae": min, "precision_at_10": max, "ndcg_at_10": max}
 
 
 def methods_by_epsilon(table: pa.Table, name: str, number: str, units: Mapping[str, str], *, digits: int) -> Table:
-    """One row per method with its unit, one column per epsilon. Bold: best among methods with our unit.
+    """One row per method with its unit, one column per epsilon.
 
+    Bold: best among releases of values if there are any, else among methods with a promise, which then have one unit.
     Methods without a budget stand in every column.
     """
     averages = Averages(table)
     mine = table.filter(pa.compute.equal(table["set"], name))
     epsilons = sorted(distinct(mine.filter(mine[number].is_valid()), "epsilon"))
-    best = {epsilon: _best(averages, name, number, units, epsilon) for epsilon in epsilons}
+    rivals = [method for method, unit in units.items() if is_ours(unit)]
+    rivals = rivals or [method for method, unit in units.items() if unit != "none"]
+    best = {epsilon: _best(averages, name, number, rivals, epsilon) for epsilon in epsilons}
     rows: list[Cells] = []
     for method, unit in units.items():
         found = [averages.at(name, method, epsilon, number) for epsilon in epsilons]
         if any(found):
             cells = [
-                mean_cell(mean, digits, bold=is_ours(unit) and mean is not None and mean.value == best[epsilon])
+                mean_cell(mean, digits, bold=method in rivals and mean is not None and mean.value == best[epsilon])
                 for epsilon, mean in zip(epsilons, found, strict=True)
             ]
             rows.append((method, unit, *cells))
@@ -111,11 +114,11 @@ def methods_by_epsilon(table: pa.Table, name: str, number: str, units: Mapping[s
     return Table(f"{number}_{name}", f"{name}: {metric_title(number)}", header, tuple(rows))
 
 
-def _best(averages: Averages, name: str, number: str, units: Mapping[str, str], epsilon: float) -> float | None:
-    """The best figure among methods with our unit."""
-    found = [averages.at(name, method, epsilon, number) for method, unit in units.items() if is_ours(unit)]
-    rivals = [mean.value for mean in found if mean is not None]
-    return _BEST[number](rivals) if rivals and number in _BEST else None
+def _best(averages: Averages, name: str, number: str, rivals: Sequence[str], epsilon: float) -> float | None:
+    """The best figure among methods whose promises can be compared."""
+    found = [averages.at(name, method, epsilon, number) for method in rivals]
+    values = [mean.value for mean in found if mean is not None]
+    return _BEST[number](values) if values and number in _BEST else None
 
 
 def failures_table(tables: Iterable[pa.Table]) -> Table:

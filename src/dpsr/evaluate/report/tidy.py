@@ -16,7 +16,7 @@ from dpsr.evaluate.likes.protocol import METRICS as LIST_METRICS
 from dpsr.evaluate.likes.registry import OUR_LISTS
 from dpsr.evaluate.measure import ATTACK, FORECAST, LEARNERS, LIKES, LIKES_ATTACK, METHOD
 from dpsr.evaluate.protocol import HeldOutRatings
-from dpsr.evaluate.registry import OURS
+from dpsr.evaluate.registry import LISTED, OURS, PEOPLE
 from dpsr.evaluate.runner.jobs import Job, Row
 
 _TEXT, _NUMBER, _COUNT = pa.string(), pa.float64(), pa.int64()
@@ -138,7 +138,12 @@ def units_of(table: pa.Table) -> dict[str, str]:
         for row in rows
         if row["unit"]
     }
-    return dict(sorted(pairs.items(), key=lambda pair: (pair[0] not in (OURS, OUR_LISTS), unit_order(pair[1]))))
+    return dict(
+        sorted(
+            pairs.items(),
+            key=lambda pair: (pair[0] not in (OURS, OUR_LISTS, *PEOPLE.values(), LISTED), unit_order(pair[1])),
+        )
+    )
 
 
 def unit_order(unit: str) -> tuple[int, str]:
@@ -160,11 +165,6 @@ def by_unit(units: Mapping[str, str]) -> dict[str, dict[str, str]]:
 def is_ours(unit: str) -> bool:
     """A release that protects what ours protects: its epsilon means the same."""
     return unit == OUR_UNIT
-
-
-def protects_a_rating(unit: str) -> bool:
-    """Its value or its presence."""
-    return unit.startswith("rating")
 
 
 def is_joint(unit: str) -> bool:

@@ -16,7 +16,7 @@ from dpsr.evaluate.downstream.tables import RAW
 from dpsr.evaluate.measure import ATTACK, LEARNERS, METHOD
 from dpsr.evaluate.measure.attack import BEST_GUESS, MEAN_LEAK, ON_MECHANISMS
 from dpsr.evaluate.protocol import SAMPLE_RANKED
-from dpsr.evaluate.registry import chosen_methods, compared_methods, method
+from dpsr.evaluate.registry import benchmarked_methods, chosen_methods, compared_methods, method
 from dpsr.evaluate.report.breakdowns import breakdowns
 from dpsr.evaluate.report.comparisons import Fits, significance_table
 from dpsr.evaluate.report.files import refill, write_rows, write_text
@@ -52,6 +52,7 @@ def requested_benchmark(
     *,
     scales: Sequence[str] = (),
     methods: str | None = None,
+    unit: str | None = None,
     epsilons: str | None = None,
     seeds: int | None = None,
     downstream: bool = False,
@@ -64,7 +65,7 @@ def requested_benchmark(
     """The benchmark that the words of a command line ask for; what was not said is filled in, small or full."""
     return benchmark_study(
         find_sets(data, parse_scales(scales)),
-        methods=_names(methods) if methods else compared_methods(),
+        methods=_names(methods) if methods else benchmarked_methods(unit),
         epsilons=sorted(set(parse_epsilons(epsilons))) if epsilons else EPSILONS if full else SMALL_EPSILONS,
         seeds=range(FIRST_SEED, FIRST_SEED + (seeds or (SEEDS if full else SMALL_SEEDS))),
         inputs=INPUTS if downstream or full else (),
@@ -158,8 +159,8 @@ def _write(results: Results, folder: Path, facts: Mapping[str, str], document: P
     rows = {measure: tidy(measure, results.runs) for measure in FILES}
     units = units_of(rows[METHOD])
     fits = Fits.of(results, units)
-    significance = significance_table(fits)
-    parts = sections(facts, rows[METHOD], significance, rows[LEARNERS], rows[ATTACK])
+    significance, shown = significance_table(fits), breakdowns(fits, rows[METHOD], _shown_at(fits.epsilons))
+    parts = sections(facts, rows[METHOD], significance, rows[LEARNERS], rows[ATTACK], shown)
     written = [
         write_text(folder / "benchmark.md", document_of(parts)),
         write_text(folder / "significance.csv", significance.csv()),
@@ -167,7 +168,7 @@ def _write(results: Results, folder: Path, facts: Mapping[str, str], document: P
     for measure, name in FILES.items():
         if rows[measure].num_rows:
             written += write_rows(rows[measure], folder, name)
-    for breakdown in breakdowns(fits, rows[METHOD], _shown_at(fits.epsilons)):
+    for breakdown in shown:
         written += breakdown.write(units, folder)
     if document is not None:
         refill(document, parts)

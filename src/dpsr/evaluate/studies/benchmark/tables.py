@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsr.evaluate.report.comparisons import headlines, verdict_table
+from dpsr.evaluate.report.breakdowns import POPULARITY, Breakdown
+from dpsr.evaluate.report.comparisons import headlines, of_unit, verdict_table
 from dpsr.evaluate.report.files import NOTICE
 from dpsr.evaluate.report.tables import (
     Cells,
@@ -24,37 +25,86 @@ from dpsr.evaluate.report.tidy import by_unit, distinct, means, units_of
 
 
 def sections(
-    facts: Mapping[str, str], table: pa.Table, significance: Table, downstream: pa.Table, attacks: pa.Table
+    facts: Mapping[str, str],
+    table: pa.Table,
+    significance: Table,
+    downstream: pa.Table,
+    attacks: pa.Table,
+    shown: Sequence[Breakdown] = (),
 ) -> dict[str, str]:
-    """Every section by name, in the order of the report; empty ones are left out."""
-    units, sets = units_of(table), distinct(table, "set")
+    """Every section by name, in the order of the report; empty ones are left out.
 
-    def grids(*numbers: tuple[str, int]) -> str:
-        return markdown(
-            protecting(unit, methods_by_epsilon(table, name, number, mine, digits=digits))
-            for name in sets
-            for number, digits in numbers
-            for unit, mine in by_unit(units).items()
-        )
-
+    Sections about methods are there twice: whole, and unit by unit under `NAME-value`, `NAME-rating` and `NAME-user`,
+    so that a document can be refilled with the methods of one unit and keep the others.
+    """
+    by = {unit: _unit_sections(facts, table, significance, shown, unit, of) for unit, of in _groups(table).items()}
     lost = failures_table([table, downstream, attacks])
-    found = {
-        "run": "\n".join(f"* {name}: {value}" for name, value in facts.items()) + "\n",
-        "rmse": grids(("rmse", 4)),
-        "significance": headlines(significance) + markdown(verdict_table(significance, table, name) for name in sets),
-        "ranking": grids(("precision_at_10", 4), ("ndcg_at_10", 4)),
-        "cost": grids(("cpu_seconds", 1), ("peak_mb", 0))
-        + markdown(
-            protecting(unit, methods_by_epsilon(table, name, "exact_epsilon", mine, digits=3))
-            for name in sets[:1]
-            for unit, mine in by_unit(units).items()
-        ),
+    found = {name: "\n".join(text for parts in by.values() if (text := parts[name])) for name in _BY_UNIT}
+    found |= {"run": _told(facts)} | {
         "downstream": _splits(downstream)
         + markdown(learners_table(downstream, name) for name in distinct(downstream, "set")),
         "attacks": _splits(attacks) + markdown(attacks_table(attacks, name) for name in distinct(attacks, "set")),
         "failures": lost.markdown() if lost.rows else "Every run ended with a result.\n",
     }
-    return {name: text for name, text in found.items() if text}
+    ordered = {name: found[name] for name in ("run", *_BY_UNIT, "downstream", "attacks", "failures")}
+    parts = {f"{name}-{WORDS[unit]}": text for unit, own in by.items() for name, text in own.items()}
+    return {name: text for name, text in (ordered | parts).items() if text}
+
+
+WORDS = {"rating value": "value", "rating (add/remove)": "rating", "user": "user", "none": "none"}
+"""Units as commands call them."""
+
+_BY_UNIT = ("rmse", "significance", "popularity", "ranking", "cost")
+
+
+def _groups(table: pa.Table) -> dict[str, dict[str, str]]:
+    return by_unit(units_of(table))
+
+
+def _told(facts: Mapping[str, str]) -> str:
+    return "\n".join(f"* {name}: {value}" for name, value in facts.items()) + "\n"
+
+
+def _unit_sections(
+    facts: Mapping[str, str],
+    table: pa.Table,
+    significance: Table,
+    shown: Sequence[Breakdown],
+    unit: str,
+    methods: Mapping[str, str],
+) -> dict[str, str]:
+    """The sections about methods of one unit; models without privacy stand beside each unit's."""
+    sets, compared = distinct(table, "set"), of_unit(significance, unit)
+
+    def grids(names: Sequence[str], *numbers: tuple[str, int]) -> str:
+        return markdown(
+            protecting(unit, methods_by_epsilon(table, name, number, methods, digits=digits))
+            for name in names
+            for number, digits in numbers
+        )
+
+    verdicts = markdown(verdict_table(compared, table, name) for name in sets)
+    return {
+        "run": _told(facts),
+        "rmse": grids(sets, ("rmse", 4)),
+        "significance": headlines(compared) + verdicts,
+        "popularity": markdown(popularity_table(one, methods, unit) for one in shown if one.name == POPULARITY),
+        "ranking": grids(sets, ("precision_at_10", 4), ("ndcg_at_10", 4)),
+        "cost": grids(sets, ("cpu_seconds", 1), ("peak_mb", 0)) + "\n" + grids(sets[:1], ("exact_epsilon", 3)),
+    }
+
+
+def popularity_table(breakdown: Breakdown, methods: Mapping[str, str], unit: str) -> Table:
+    """Error by item popularity: methods of one unit down, training ratings of the item across."""
+    labels = [label for _, label in sorted({(point.x, point.label) for point in breakdown.points})]
+    cells = {(point.method, point.label): point.mean for point in breakdown.points}
+    rows = tuple(
+        (method, said, *(mean_cell(cells.get((method, label)), 4) for label in labels))
+        for method, said in methods.items()
+        if any((method, label) in cells for label in labels)
+    )
+    title = f"{breakdown.set}: RMSE by training ratings of the item, {breakdown.title.rpartition(' at ')[2]}"
+    return protecting(unit, Table(f"popularity_{breakdown.set}", title, ("method", "protects", *labels), rows))
 
 
 def protecting(unit: str, table: Table) -> Table:
@@ -65,7 +115,8 @@ def protecting(unit: str, table: Table) -> Table:
 def document_of(parts: Mapping[str, str]) -> str:
     """The whole report."""
     titles = {"rmse": "RMSE", "run": "The run"}
-    body = "\n".join(f"## {titles.get(name, name.capitalize())}\n\n{text}" for name, text in parts.items())
+    whole = {name: text for name, text in parts.items() if name.rpartition("-")[2] not in WORDS.values()}
+    body = "\n".join(f"## {titles.get(name, name.capitalize())}\n\n{text}" for name, text in whole.items())
     return f"# Benchmark\n\n{NOTICE}\n\n{body}"
 
 

@@ -13,7 +13,15 @@ from math import sqrt
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
-from dpsr.certify.one_rating import MOMENT_WEIGHT, moment_weight
+from dpsr.certify.one_rating import (
+    CLIP,
+    MOMENT_WEIGHT,
+    RAMP,
+    SHRINK,
+    WIDTH,
+    moment_settings,
+    moment_weight,
+)
 from dpsr.certify.people import GRID, MOMENT, MOMENTS
 from dpsr.engine import Block
 from dpsr.linalg.compiled import kernel
@@ -21,16 +29,6 @@ from dpsr.privacy.vault.people.asking import Answer, AskedOfRows
 from dpsr.privacy.vault.people.contributions import SAFE, _enforce, _steps
 from dpsr.privacy.vault.people.vault import PeopleVault
 from dpsr.types.item_side import ItemSide
-
-CLIP, WIDTH = 1.5, 0.8
-"""Residuals, in spreads, are cut at CLIP for the own level, and count half from about WIDTH on in scores."""
-
-SHRINK = 40.0
-"""Ratings' worth of zero that pull a person's own level: so many that one rating moves it little, and few enough that
-people with a hundred ratings are understood."""
-
-RAMP = 8
-"""Somebody with n cells weighs 1 / sqrt(n + RAMP) in second moments: few ratings tell little about taste."""
 
 
 class RatingVault(AskedOfRows, PeopleVault):
@@ -67,15 +65,11 @@ class RatingVault(AskedOfRows, PeopleVault):
             e = reader.values(block) / side.spread - level - side.effects[found]
             _add_rating_moments(block.indptr, found, e, place, CLIP, SHRINK, WIDTH, weights, out)
 
-        return self._ask_above_diagonal(MOMENTS, share, one, len(cells), _moment_settings(len(cells)))
+        return self._ask_above_diagonal(MOMENTS, share, one, len(cells), moment_settings(len(cells)))
 
     def moments_noise(self, share: float, n_cells: int) -> float:
         """The deviation of the noise that `rating_moments` over so many cells would have."""
-        return sqrt(self._describe(MOMENTS, share, 1, _moment_settings(n_cells)).variance) / MOMENT**2
-
-
-def _moment_settings(n_cells: int) -> dict[str, float]:
-    return {"clip": CLIP, "shrink": SHRINK, "width": WIDTH, "ramp": RAMP, "cells": n_cells}
+        return sqrt(self._describe(MOMENTS, share, 1, moment_settings(n_cells)).variance) / MOMENT**2
 
 
 @kernel
