@@ -18,8 +18,9 @@ from dpsr import DPSR, Scale
 from dpsr.audit.auditing import fresh_keys, stage1_trials
 from dpsr.audit.replay import audit_replay
 from dpsr.audit.trials import run
-from dpsr.certify.parts import HistogramPart
+from dpsr.certify.parts import DividedSumsPart, HistogramPart
 from dpsr.data import realistic
+from dpsr.engine.division import Division
 from dpsr.engine.raw import RawTable
 from dpsr.errors import DpsrError, PrivacyError, ReleaseError
 from dpsr.pipeline import publish, value
@@ -147,6 +148,7 @@ def given(options, module, patch, tmp_path):
         "people": people,
         "tmp_path": lambda: tmp_path,
         "monkeypatch": lambda: patch,
+        "division": lambda: module.division_of(people()),
         "raw": lambda: RawTable.of(people()),
         "silent": lambda: patch.setattr(
             "dpsr.privacy.vault.vault.discrete_laplace", lambda scale, n, noise: np.zeros(n, dtype=np.int64)
@@ -209,6 +211,27 @@ ERRORS = (
             item_weight=0.5,
         ),
         Trial("noisy sums, window 2"),
+    ),
+    Error(
+        "symbols of ratings that spent all on the sums",
+        ((Vault._draw, "symbols[~division.asks(block)] = 0", "pass"),),
+        called(
+            VAULT,
+            "test_a_rating_in_the_sums_alone_has_a_symbol_that_does_not_depend_on_it",
+            "ratings",
+            "division",
+        ),
+        Trial("divided sums and symbols", runs=1 << 17),
+    ),
+    Error(
+        "full weights of ratings that are asked one by one",
+        (
+            (vars(Division)["item_weights"].fget, "shares * self.light // SIXTEENTHS", "shares * GRID // SIXTEENTHS"),
+            (vars(Division)["user_weights"].fget, "[GRID, self.light]", "[GRID, GRID]"),
+            (vars(DividedSumsPart)["light_epsilon"].fget, "self._moves(self.light)", "self._moves(self.light) / 8"),
+        ),
+        called(VAULT, "test_divided_sums_move_by_at_most_what_each_rating_pays_for", "ratings", "silent", "division"),
+        Trial("divided sums and symbols", runs=1 << 17),
     ),
     Error(
         "half the sensitivity for the sum of all ratings",

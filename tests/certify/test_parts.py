@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from dpsr.certify.certificate import PARTS
-from dpsr.certify.parts import ChannelPart, DeclaredPart, HistogramPart, PublishedPart, SumsPart, published_price
+from dpsr.certify.parts import (
+    ChannelPart,
+    DeclaredPart,
+    DividedSumsPart,
+    HistogramPart,
+    PublishedPart,
+    SumsPart,
+    price_together,
+    published_price,
+)
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.published import data_set_loss, worst_data_set
 from dpsr.types import Scale
@@ -25,6 +34,10 @@ def channel(*tables, bits=3, at_epsilon=None):
 def sums(steps, weights, scale="1"):
     families = (("items", 3), ("users", 4))[: len(weights)]
     return SumsPart("window sums", scale, steps, weights, families, 0.5)
+
+
+def divided(steps, weights, light, scale="1"):
+    return DividedSumsPart("window sums", scale, steps, weights, light, (("items", 3), ("users", 4)), 0.5)
 
 
 def log(ratio):
@@ -58,6 +71,29 @@ def test_the_sensitivity_of_sums_is_the_largest_move_between_any_two_levels(step
     """A rating is in one sum of each family: all of them move together."""
     worst = max(sum(abs(w * (a - b)) for w in weights) for a, b in product(steps, steps))
     assert sums(steps, weights).sensitivity == worst
+
+
+def test_divided_sums_cost_the_heaviest_rating_and_light_ones_less():
+    """Oracle: every pair of levels, every pair of weights."""
+    heavy, light, steps = ((16, 0), (9, 8)), ((1, 2), (4, 0)), (-5, -1, 7)
+    part = divided(steps, heavy, light, "100")
+    for weights, price in ((heavy + light, part.epsilon), (light, part.light_epsilon)):
+        worst = max(p * abs(a - b) + q * abs(a - b) for (p, q) in weights for a, b in product(steps, steps))
+        assert Fraction(price) >= Fraction(worst, 100) > Fraction(nextafter(price, 0))
+
+
+def test_of_a_division_what_the_dearest_rating_pays_counts():
+    part, tables = divided((0, 1), ((8, 8),), ((1, 1),), "16"), channel(TWO)
+    bins = HistogramPart("level histogram", "8", (0, 1))
+    one_by_one = Fraction(bins.epsilon) + Fraction(part.light_epsilon) + Fraction(tables.epsilon)
+    assert price_together([bins, part]) == Fraction(1, 4) + 1
+    assert price_together([bins, part, tables]) == one_by_one > Fraction(5, 4)
+    assert price_together([bins, part, tables]) < Fraction(5, 4) + Fraction(tables.epsilon), "not all of it"
+    assert price_together([part, part, tables]) == 2 + Fraction(tables.epsilon), "two divisions: everything adds up"
+    assert price_together([tables, bins, part]) == Fraction(5, 4) + Fraction(tables.epsilon), (
+        "everybody was asked before"
+    )
+    assert price_together([bins, tables]) == Fraction(1, 4) + Fraction(tables.epsilon)
 
 
 def test_noise_costs_its_sensitivity_over_its_scale_rounded_up():
@@ -96,6 +132,9 @@ def test_nothing_drawn_costs_infinity():
         sums((0, 1), (0,)),
         sums((0, 1), (-1, 2)),
         SumsPart("window sums", "1", (0, 1), (1, 2), (("items", 3),), 0.5),
+        divided((0, 1), (), ()),
+        divided((0, 1), ((3, -1),), ()),
+        divided((1, 1), ((3, 1),), ()),
     ],
     ids=repr,
 )
@@ -110,6 +149,7 @@ def test_what_shows_no_price_is_refused(part):
         ChannelPart("ratings", "m", 3, (TWO, THREE), None, {"nominal": 1.0}, (1.0, 5.0)),
         HistogramPart("level histogram", "5/2", (0, 1, 1)),
         sums((-2, 0, 2), (9, 7), "7/3"),
+        divided((-2, 0, 2), ((9, 7),), ((1, 2), (3, 0)), "7/3"),
         PublishedPart("ratings", 1.0, 0.3),
         DeclaredPart("ratings"),
     ],

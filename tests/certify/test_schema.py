@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
 from dpsr.certify.form import CERTIFICATE_FORM as SCHEMA
-from dpsr.certify.parts import ChannelPart, DeclaredPart, HistogramPart, PublishedPart, SumsPart
+from dpsr.certify.parts import ChannelPart, DeclaredPart, DividedSumsPart, HistogramPart, PublishedPart, SumsPart
 from dpsr.certify.schema import MalformedError, check_format, strict_json, violations
 
 PUBLIC = {
@@ -31,6 +31,7 @@ SOUND = Certificate(
         ChannelPart("ratings", "m", 2, (((1, 3), (3, 1)),)),
         HistogramPart("level histogram", "5/7", (0, 1)),
         SumsPart("window sums", "3", (0, 1), (9, 7), (("items", 1), ("users", 1)), 0.5),
+        DividedSumsPart("window sums", "3", (0, 1), ((9, 7),), ((1, 0),), (("items", 1), ("users", 1)), 0.5),
         PublishedPart("ratings", 1.0, 0.3),
         DeclaredPart("ratings"),
     ),

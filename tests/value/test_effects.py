@@ -7,11 +7,21 @@ import pyarrow as pa
 import pytest
 
 from dpsr.data.assemble import mask_of_cells
+from dpsr.engine.division import DividedIncidence, Division
 from dpsr.value.design import Design
-from dpsr.value.effects import _COEFFICIENTS, _PSEUDO, Effects, NoisySums, _Problem, learn_effects, own_observations
+from dpsr.value.effects import (
+    _COEFFICIENTS,
+    _PSEUDO,
+    Effects,
+    NoisySums,
+    _Problem,
+    halves,
+    learn_effects,
+    own_observations,
+)
 from dpsr.value.priors import EFFECT, ridge
 
-GAIN_I, GAIN_U = 0.37, 0.23
+GAIN = 0.6
 
 
 def design_of(m, n, density, seed=0, cold=False):
@@ -25,30 +35,46 @@ def design_of(m, n, density, seed=0, cold=False):
 
 @pytest.fixture
 def small():
-    """Twelve users, nine items, sums of any value, every hyper-parameter its own."""
+    """Twelve users, nine items, sums of any value, every rating and every hyper-parameter its own."""
     design, dense = design_of(12, 9, 0.4, cold=True)
     rng = np.random.default_rng(1)
+    weights = divided(design, rng)
     sums = NoisySums(
-        rng.normal(size=9), rng.uniform(0.5, 2, 9), GAIN_I, rng.normal(size=12), rng.uniform(0.5, 2, 12), GAIN_U
+        rng.normal(size=9), rng.uniform(0.5, 2, 9), rng.normal(size=12), rng.uniform(0.5, 2, 12), GAIN, weights
     )
     q, d = design.z.shape[1], design.x.shape[1]
     effects = Effects(
         rng.normal(size=(q, d)), rng.normal(size=9), rng.normal(size=12), rng.uniform(5, 50, 6), 0.05, 0.08,
         rng.uniform(0.01, 0.05, 9), rng.uniform(0.01, 0.08, 12),
     )  # fmt: skip
-    return design, dense, sums, effects
+    return design, weights_by_hand(weights, dense), sums, effects
+
+
+def divided(design, rng):
+    """Three classes on either side; some ratings are asked one by one and weigh 40 of 256 in the sums."""
+    item, user = (rng.integers(0, 3, n).astype(np.uint8) for n in reversed(design.census.shape))
+    division = Division(item, user, rng.integers(0, 17, (3, 3)), rng.integers(0, 257, (3, 3)), 40)
+    return DividedIncidence(design.table, division)
+
+
+def weights_by_hand(weights, dense):
+    """P and Q: the weight of every rating in its item's and in its user's sum, nothing where there is none."""
+    codes = weights._division.codes(next(iter(weights._table.scan())))
+    P, Q = np.zeros(dense.shape), np.zeros(dense.shape)
+    P[dense], Q[dense] = weights._division.item_weights[codes] / 256, weights._division.user_weights[codes] / 256
+    assert len({*(P + Q)[dense]}) == 2, "both kinds of ratings occur"
+    return P, Q
 
 
 def sums_by_hand(design, dense):
     """Oracle: H, one row per sum and one column per weight, item effect and user effect, rating by rating."""
-    (m, n), q, d = dense.shape, design.z.shape[1], design.x.shape[1]
+    (P, Q), (m, n), q, d = dense, dense[0].shape, design.z.shape[1], design.x.shape[1]
     H = np.zeros((n + m, q * d + n + m))
     for u in range(m):
         for j in range(n):
-            if dense[u, j]:
-                row = np.concatenate([np.kron(design.z[j], design.x[u]), np.eye(n)[j], np.eye(m)[u]])
-                H[j] += GAIN_I * row
-                H[n + u] += GAIN_U * row
+            row = np.concatenate([np.kron(design.z[j], design.x[u]), np.eye(n)[j], np.eye(m)[u]])
+            H[j] += GAIN * P[u, j] * row
+            H[n + u] += GAIN * Q[u, j] * row
     return H
 
 
@@ -89,50 +115,29 @@ def test_the_precision_of_the_weights_is_a_sum_of_kronecker_products(small):
     design, dense, sums, effects = small
     q = effects.weights.size
     H = sums_by_hand(design, dense)[:, :q]
-    spread = []
+    (P, Q), spread, item, user = dense, [], effects.item_prior_variance, effects.user_prior_variance
     for j in range(9):
-        c = dense[:, j].sum()
-        spread.append(
-            sums.item_variance[j] + GAIN_I**2 * (c**2 * effects.item_prior_variance + c * effects.user_prior_variance)
-        )
+        spread.append(sums.item_variance[j] + GAIN**2 * (P[:, j].sum() ** 2 * item + (P[:, j] ** 2).sum() * user))
     for u in range(12):
-        c = dense[u].sum()
-        spread.append(
-            sums.user_variance[u] + GAIN_U**2 * (c**2 * effects.user_prior_variance + c * effects.item_prior_variance)
-        )
+        spread.append(sums.user_variance[u] + GAIN**2 * (Q[u].sum() ** 2 * user + (Q[u] ** 2).sum() * item))
     wanted = sum(np.outer(h, h) / s for h, s in zip(H, spread, strict=True))
-    np.testing.assert_allclose(_Problem(design, sums)._gram(effects), wanted, atol=1e-10)
+    np.testing.assert_allclose(_Problem(design, sums)._gram(effects), wanted, rtol=1e-4, atol=1e-5)
 
 
 def doubts_by_hand(dense, sums, e):
     """Oracle: own sum with uncertain partners, the partners' own sums, and the prior; one row at a time."""
-    m, n = dense.shape
-    c, k = dense.sum(axis=0), dense.sum(axis=1)
-    around_i = [
-        sums.item_variance[j] + GAIN_I**2 * sum(e.user_posterior_variance[u] for u in range(m) if dense[u, j])
-        for j in range(n)
-    ]
-    around_u = [
-        sums.user_variance[u] + GAIN_U**2 * sum(e.item_posterior_variance[j] for j in range(n) if dense[u, j])
-        for u in range(m)
-    ]
+    P, Q = dense
+    m, n = P.shape
+    around_i = [sums.item_variance[j] + GAIN**2 * P[:, j] ** 2 @ e.user_posterior_variance for j in range(n)]
+    around_u = [sums.user_variance[u] + GAIN**2 * Q[u] ** 2 @ e.item_posterior_variance for u in range(m)]
+    own_i, own_u = (GAIN * P.sum(axis=0)) ** 2, (GAIN * Q.sum(axis=1)) ** 2
     items, users = [], []
     for j in range(n):
-        own = (GAIN_I * c[j]) ** 2 / around_i[j]
-        other = sum(
-            GAIN_U**2 / (around_u[u] + (GAIN_U * k[u]) ** 2 * e.user_posterior_variance[u])
-            for u in range(m)
-            if dense[u, j]
-        )
-        items.append(1 / (own + other + 1 / e.item_prior_variance))
+        other = sum((GAIN * Q[u, j]) ** 2 / (around_u[u] + own_u[u] * e.user_posterior_variance[u]) for u in range(m))
+        items.append(1 / (own_i[j] / around_i[j] + other + 1 / e.item_prior_variance))
     for u in range(m):
-        own = (GAIN_U * k[u]) ** 2 / around_u[u]
-        other = sum(
-            GAIN_I**2 / (around_i[j] + (GAIN_I * c[j]) ** 2 * e.item_posterior_variance[j])
-            for j in range(n)
-            if dense[u, j]
-        )
-        users.append(1 / (own + other + 1 / e.user_prior_variance))
+        other = sum((GAIN * P[u, j]) ** 2 / (around_i[j] + own_i[j] * e.item_posterior_variance[j]) for j in range(n))
+        users.append(1 / (own_u[u] / around_u[u] + other + 1 / e.user_prior_variance))
     return np.array(items), np.array(users)
 
 
@@ -160,27 +165,27 @@ def test_doubts_and_hyper_parameters_follow_the_stated_fixed_point(small):
 
 
 def test_own_messages_are_what_a_sum_says_with_everything_else_at_its_posterior(small):
-    design, dense, sums, e = small
+    design, (P, Q), sums, e = small
     items, users = own_observations(design, sums, e)
-    W = design.z @ e.weights @ design.x.T
+    W = (design.z @ e.weights @ design.x.T).T
     for j in range(9):
-        raters = np.flatnonzero(dense[:, j])
-        if not len(raters):
+        p = P[:, j]
+        if not p.any():
             assert (items.value[j], items.variance[j]) == (0, 1e12)
             continue
-        rest = sums.item_values[j] - GAIN_I * sum(W[j, u] + e.user[u] for u in raters)
-        doubt = sums.item_variance[j] + GAIN_I**2 * sum(e.user_posterior_variance[u] for u in raters)
-        assert items.value[j] == pytest.approx(rest / (GAIN_I * len(raters)))
-        assert items.variance[j] == pytest.approx(doubt / (GAIN_I * len(raters)) ** 2)
+        rest = sums.item_values[j] - GAIN * p @ (W[:, j] + e.user)
+        doubt = sums.item_variance[j] + GAIN**2 * p**2 @ e.user_posterior_variance
+        assert items.value[j] == pytest.approx(rest / (GAIN * p.sum()))
+        assert items.variance[j] == pytest.approx(doubt / (GAIN * p.sum()) ** 2)
     for u in range(12):
-        rated = np.flatnonzero(dense[u])
-        if not len(rated):
+        q = Q[u]
+        if not q.any():
             assert (users.value[u], users.variance[u]) == (0, 1e12)
             continue
-        rest = sums.user_values[u] - GAIN_U * sum(W[j, u] + e.item[j] for j in rated)
-        doubt = sums.user_variance[u] + GAIN_U**2 * sum(e.item_posterior_variance[j] for j in rated)
-        assert users.value[u] == pytest.approx(rest / (GAIN_U * len(rated)))
-        assert users.variance[u] == pytest.approx(doubt / (GAIN_U * len(rated)) ** 2)
+        rest = sums.user_values[u] - GAIN * q @ (W[u] + e.item)
+        doubt = sums.user_variance[u] + GAIN**2 * q**2 @ e.item_posterior_variance
+        assert users.value[u] == pytest.approx(rest / (GAIN * q.sum()))
+        assert users.variance[u] == pytest.approx(doubt / (GAIN * q.sum()) ** 2)
 
 
 def simulated(m, n, density, item_variance, user_variance, noise, seed):
@@ -189,9 +194,11 @@ def simulated(m, n, density, item_variance, user_variance, noise, seed):
     rng = np.random.default_rng(seed + 1)
     item, user = rng.normal(0, np.sqrt(item_variance), n), rng.normal(0, np.sqrt(user_variance), m)
     eta = (user[:, None] + item) * dense
+    half = GAIN / 2
     sums = NoisySums(
-        GAIN_I * eta.sum(axis=0) + rng.normal(0, np.sqrt(noise), n), np.full(n, noise), GAIN_I,
-        GAIN_U * eta.sum(axis=1) + rng.normal(0, np.sqrt(noise), m), np.full(m, noise), GAIN_U,
+        half * eta.sum(axis=0) + rng.normal(0, np.sqrt(noise), n), np.full(n, noise),
+        half * eta.sum(axis=1) + rng.normal(0, np.sqrt(noise), m), np.full(m, noise),
+        GAIN, DividedIncidence(design.table, halves(design)),
     )  # fmt: skip
     return design, dense, sums, item, user
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpsr.audit.canaries import guess, plant
 from dpsr.audit.findings import CONFIDENCE, AuditReport, Finding
 from dpsr.audit.planted import planted
-from dpsr.audit.questions import WINDOWS, far_apart, several_channels, total, two_blocks, window
+from dpsr.audit.questions import WINDOWS, divided, far_apart, several_channels, total, two_blocks, window
 from dpsr.audit.replay import audit_replay
 from dpsr.audit.stage1 import histogram, paired, published, repeated, single, sums, through_privatise, through_vault
 from dpsr.audit.tables import certificate_trials
@@ -121,6 +121,7 @@ def stage1_trials(method: str, scale: Scale, epsilon: float) -> list[Trial]:
             several_channels("one rating, several channels", scale, epsilon),
             sums("noisy sums of an item and a user", scale, epsilon),
             *(window(f"noisy sums, window {i}", scale, epsilon, *w) for i, w in enumerate(WINDOWS, start=1)),
+            divided("divided sums and symbols", scale, epsilon),
             total("noisy sum of all ratings", scale, epsilon),
             histogram("noisy histogram of levels", scale, epsilon),
         ]

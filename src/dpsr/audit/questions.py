@@ -2,6 +2,7 @@
 
     narrow windows        one rating in the sums of its item and its user, windows off the centre: what is outside a
                           window must not be seen outside
+    divided               one rating in divided sums and, if the division asks it, through a channel
     total                 one rating in the sum of all ratings
     several channels      one rating through a channel chosen in public, among channels with different symbols
     two blocks            two ratings at the same place of two blocks, many small blocks
@@ -23,6 +24,7 @@ from dpsr.arrays import Levels
 from dpsr.audit.stage1 import Draw, paired
 from dpsr.audit.trials import Labels, Trial, alone, as_table, one_rating
 from dpsr.engine import BlockResult, MemoryTable
+from dpsr.engine.division import GRID, SIXTEENTHS, Division
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.privacy.channels import Channel, optimal_channel, randomised_response
 from dpsr.privacy.noise import NoiseSource
@@ -62,6 +64,36 @@ def window(name: str, scale: Scale, epsilon: float, place: float, share: float, 
 
     claim = _receipt(scale, epsilon, ask)
     return Trial(name, claim, one_rating(scale.n_levels, most=3), observe, (_EDGES + 1) ** 2, runs)
+
+
+def divided(name: str, scale: Scale, epsilon: float, runs: int = 1 << 17) -> Trial:
+    """Sums that half of all ratings spend everything on, and symbols of the others, which weigh a quarter in the sums.
+
+    A symbol of a rating that is not to be asked, or a full weight of one that is, shows more than either kind paid for.
+    """
+    channel = optimal_channel(scale, 0.75 * epsilon * (1 - 1e-9), np.ones(scale.n_levels))
+    half, width = scale.width / 4, -(-channel.weights.shape[1] // _SYMBOLS)
+
+    def ask(vault: Vault) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64], Labels]:
+        division = _halved(vault)
+        items, _ = vault.divided_sums(scale.midpoint, half, division=division, epsilon=epsilon)
+        vault.table.run(lambda block: BlockResult({"choice": np.zeros(len(block.items), np.uint8)}), writes=["choice"])
+        vault.symbols({0: channel}, choice="choice", symbol="symbol")
+        asked = np.concatenate([division.asks(block) for block in vault.table.scan()])
+        return asked, items.values, _column(vault, "symbol")
+
+    def observe(levels: Levels, noise: NoiseSource) -> Labels:
+        asked, items, symbols = ask(Vault(alone(levels, scale), epsilon, noise=noise))
+        return (asked * _SYMBOLS + symbols // width) * (_EDGES + 1) + _bins(items, half)
+
+    claim = _receipt(scale, epsilon, ask)
+    return Trial(name, claim, one_rating(scale.n_levels, most=3), observe, 2 * _SYMBOLS * (_EDGES + 1), runs)
+
+
+def _halved(vault: Vault) -> Division:
+    """Every other rating, by its place, is asked one by one; all weight lies on the item."""
+    users, items = (np.zeros(n, dtype=np.uint8) for n in vault.census.shape)
+    return Division(items, users, np.array([[SIXTEENTHS]]), np.array([[GRID // 2]]), GRID // 4)
 
 
 def total(name: str, scale: Scale, epsilon: float, runs: int = 1 << 13) -> Trial:

@@ -6,6 +6,7 @@ concern the same ratings, so their prices add up: at the unit `value` epsilons a
 
     epsilon = sum of the parts' epsilon,   delta = sum of the parts' delta,
 
+or, where a public division says which rating is asked what, what the dearest rating pays (`parts.price_together`);
 and where people are asked, squares of mu (Gaussian differential privacy): epsilon is then the smallest at which
 
     gaussian_delta(sum of mu^2, epsilon) + what names and the sampler add  <=  delta,   the delta that was asked for.
@@ -23,17 +24,19 @@ from math import inf, nextafter
 from typing import Any, NamedTuple, TypeAlias
 
 from dpsr.certify.amounts import float_below
-from dpsr.certify.exact import sum_up
+from dpsr.certify.exact import float_up, sum_up
 from dpsr.certify.normal import SAMPLER_SLACK, gaussian_epsilon
 from dpsr.certify.parts import (
     ChannelPart,
     DeclaredPart,
+    DividedSumsPart,
     HistogramPart,
     Part,
     Price,
     PricedPart,
     PublishedPart,
     SumsPart,
+    price_together,
 )
 from dpsr.certify.people import NormalPart, PersonPart, RatingPart
 
@@ -78,9 +81,21 @@ COMPOSITIONS = {
     "user": "Gaussian: the squares of mu add up, and epsilon follows at the stated delta",
 }
 
+DIVIDED = "by rating: who rated what says which parts a rating is in, and what the dearest rating pays counts"
+"""The composition where a division says which rating is asked what."""
+
 PARTS: dict[str, type[Part]] = {
     part.kind: part
-    for part in (ChannelPart, HistogramPart, SumsPart, PublishedPart, DeclaredPart, PersonPart, RatingPart)
+    for part in (
+        ChannelPart,
+        HistogramPart,
+        SumsPart,
+        DividedSumsPart,
+        PublishedPart,
+        DeclaredPart,
+        PersonPart,
+        RatingPart,
+    )
 }
 """Every kind of question there is. What is not here is not blessed."""
 
@@ -143,7 +158,7 @@ class Certificate:
         """The price for one unit, computed from the parts; None where it is not protected."""
         priced = [part for part in self.parts if isinstance(part, PricedPart)]
         if len(priced) == len(self.parts):
-            whole = Price(sum_up(part.epsilon for part in priced), sum_up(part.delta for part in priced))
+            whole = Price(_epsilon_together(priced), sum_up(part.delta for part in priced))
             return whole if unit == self.unit == "value" else None
         asked = [part for part in self.parts if isinstance(part, NormalPart) and part.unit == self.unit]
         if len(asked) != len(self.parts):
@@ -173,7 +188,7 @@ class Certificate:
 
     @property
     def composition(self) -> str:
-        return COMPOSITIONS[self.unit]
+        return DIVIDED if any(isinstance(part, DividedSumsPart) for part in self.parts) else COMPOSITIONS[self.unit]
 
     @cached_property
     def protection(self) -> Protection:
@@ -237,6 +252,10 @@ class Certificate:
 def number(price: float) -> float | str:
     """JSON has no infinity."""
     return "inf" if price == inf else price
+
+
+def _epsilon_together(parts: list[PricedPart]) -> float:
+    return inf if any(part.epsilon == inf for part in parts) else float_up(price_together(parts))
 
 
 def _price_record(price: Price | None) -> dict[str, Any] | str:

@@ -14,7 +14,7 @@ from dpsr.certify.amounts import MAX_DELTA, MAX_EPSILON
 from dpsr.certify.certificate import FORMAT, Certificate
 from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS, PUBLIC_FORMS
 from dpsr.certify.normal import VARIANCE_BITS
-from dpsr.certify.parts import ChannelPart, HistogramPart, Part, SumsPart
+from dpsr.certify.parts import ChannelPart, DividedSumsPart, HistogramPart, Part, SumsPart
 from dpsr.certify.people import LIKES_QUESTIONS, MOMENTS, QUESTIONS, NormalPart, RatingPart
 from dpsr.certify.schema import MalformedError, check_format, first_violation, strict_json
 from dpsr.errors import PrivacyError, ReleaseError
@@ -143,12 +143,12 @@ def _levels(part: Part) -> int | None:
         return sizes.pop() if len(sizes) == 1 else 0
     if isinstance(part, HistogramPart):
         return len(part.bins)
-    return len(part.steps) if isinstance(part, SumsPart) else None
+    return len(part.steps) if isinstance(part, SumsPart | DividedSumsPart) else None
 
 
 def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
     """One sum for every item and every user, or one for all ratings; one output for every symbol of the only table."""
-    if isinstance(part, SumsPart):
+    if isinstance(part, SumsPart | DividedSumsPart):
         wanted = (("items", public.get("n_items")), ("users", public.get("n_users")))
         return part.families == (wanted if part.name == "window sums" else (("all ratings", 1),))
     if isinstance(part, ChannelPart) and part.outputs:
@@ -180,6 +180,7 @@ _EVIDENCE = {
     "channel": "integer tables",
     "histogram": "bins and noise scale",
     "sums": "steps, weights and noise scale",
+    "divided": "steps, weights and noise scale",
     "published": "worst case over all data sets",
     "declared": "owner's word",
     "person": "bound for a person and its noise",

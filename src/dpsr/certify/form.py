@@ -9,6 +9,7 @@ from typing import Any
 
 from dpsr.certify.certificate import (
     COMPOSITIONS,
+    DIVIDED,
     FORMAT,
     LIKES_FACTS,
     LIKES_PROMISES,
@@ -71,6 +72,22 @@ def _normal_part(kind: str, names: list[str], **description: Any) -> dict[str, A
 _SQUARED_BOUNDS = (SQUARED_BOUND, SQUARED_MOMENT_BOUND, SQUARED_PRESENCE_BOUND)
 _ASKED = [*QUESTIONS, *(name for name in LIKES_QUESTIONS if name not in QUESTIONS)]
 
+_STEPS = {
+    "type": "array",
+    "minItems": 2,
+    "maxItems": _LEVELS,
+    "items": {"type": "integer", "minimum": -(1 << 40), "maximum": 1 << 40},
+}
+_FAMILIES = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": 2,
+    "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {"anyOf": [{"enum": FAMILIES}, _COUNT]}},
+}
+_WHOLE_WEIGHT = {"type": "integer", "minimum": 0, "maximum": 1 << 20}
+_PAIR = {"type": "array", "minItems": 2, "maxItems": 2, "items": _WHOLE_WEIGHT}
+_PAIRS = {"type": "array", "maxItems": 1 << 8, "items": _PAIR}
+
 PART_FORMS = {
     "channel": _part(
         "channel",
@@ -102,24 +119,19 @@ PART_FORMS = {
         "sums",
         ["total", "window sums"],
         noise_scale=_SCALE,
-        steps={
-            "type": "array",
-            "minItems": 2,
-            "maxItems": _LEVELS,
-            "items": {"type": "integer", "minimum": -(1 << 40), "maximum": 1 << 40},
-        },
-        weights={
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 2,
-            "items": {"type": "integer", "minimum": 0, "maximum": 1 << 20},
-        },
-        families={
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 2,
-            "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {"anyOf": [{"enum": FAMILIES}, _COUNT]}},
-        },
+        steps=_STEPS,
+        weights={"type": "array", "minItems": 1, "maxItems": 2, "items": _WHOLE_WEIGHT},
+        families=_FAMILIES,
+        step={"type": "number", "minimum": 0},
+    ),
+    "divided": _part(
+        "divided",
+        ["window sums"],
+        noise_scale=_SCALE,
+        steps=_STEPS,
+        weights=_PAIRS,
+        light=_PAIRS,
+        families=_FAMILIES,
         step={"type": "number", "minimum": 0},
     ),
     "published": _part(
@@ -197,7 +209,7 @@ CERTIFICATE_FORM: dict[str, Any] = {
                 for unit in ("value", "rating", "user")
             }
         ),
-        composition={"enum": sorted(set(COMPOSITIONS.values()))},
+        composition={"enum": sorted({*COMPOSITIONS.values(), DIVIDED})},
         randomness={"enum": ["system", "seeded", "declared"]},
         public={"anyOf": [PUBLIC_FORMS["value"], _OF_PEOPLE, LIKES_PUBLIC]},
         parts={"type": "array", "minItems": 1, "maxItems": 20, "items": {"anyOf": list(PART_FORMS.values())}},

@@ -7,6 +7,9 @@
     sums         what a rating of each level adds, in whole steps, times one whole weight for every family of sums it is
                  in; changing one rating moves them by at most (largest - smallest step) x (sum of weights) =: D in all,
                  so discrete Laplace noise of scale b costs epsilon = D / b
+    divided      sums over one item and one user whose weights depend on the rating, by public counts; ratings of the
+                 light weights alone are also asked one by one. A rating of full weight pays D / b for its sums; one
+                 that is asked pays D' / b, D' from the light weights, and the channel: the dearer of the two counts
     published    the paper's Stage 1: the supremum over all data sets, docs/published.md,
                  max(log(1+a) + e0, e) + 2 a max(1, e0),   e0 = e / (1+a)
     person, rating   integer sums with normal noise: `certify.people`
@@ -18,6 +21,7 @@ Whoever holds the description can do this; it needs no rating. Results are round
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
@@ -34,6 +38,9 @@ VALUE_GRID = 1 << 12
 
 WEIGHT_GRID = 1 << 4
 """Weights of sums are multiples of one over this."""
+
+DIVIDED_GRID = 1 << 8
+"""The same where weights depend on the rating."""
 
 _MOST_BITS = 62
 _MOST_COMPARISONS = 5_000_000
@@ -199,6 +206,66 @@ class SumsPart(LaplacePart):
         if len(self.weights) != len(self.families) or min(self.weights, default=0) < 0:
             raise PrivacyError("sums have one weight, not negative, for each of their families")
         return (max(self.steps) - min(self.steps)) * sum(self.weights)
+
+
+@dataclass(frozen=True)
+class DividedSumsPart(LaplacePart):
+    """Sums of `steps[level]` over one item and one user, weights (item, user) by a public division of the ratings.
+
+    Ratings with a pair of `weights` are in no other answer about single ratings; those with a pair of the `light` ones
+    may be asked one by one too.
+
+    >>> sizes = ("items", 3), ("users", 5)
+    >>> part = DividedSumsPart("window sums", "64", (-2, 2), ((16, 0), (8, 8)), ((1, 1),), sizes, 1.0)
+    >>> part.epsilon, part.light_epsilon
+    (1.0, 0.125)
+    """
+
+    kind: ClassVar[str] = "divided"
+
+    steps: tuple[int, ...]
+    weights: tuple[tuple[int, int], ...]
+    light: tuple[tuple[int, int], ...]
+    families: tuple[tuple[str, int], ...]
+    step: float
+
+    @property
+    def sensitivity(self) -> int:
+        return self._moves(self.weights + self.light)
+
+    @property
+    def light_epsilon(self) -> float:
+        """What the sums cost a rating that is asked one by one too."""
+        return float_up(self._moves(self.light) / Fraction(self.noise_scale))
+
+    def _moves(self, weights: tuple[tuple[int, int], ...]) -> int:
+        if min((min(pair) for pair in weights), default=0) < 0:
+            raise PrivacyError("weights of sums are not negative")
+        return (max(self.steps) - min(self.steps)) * max((sum(pair) for pair in weights), default=0)
+
+
+def price_together(parts: Sequence[PricedPart]) -> Fraction:
+    """What some questions cost the rating that pays most.
+
+    A division says of every rating whether it is asked one by one from then on: it pays for later channels and the
+    light sums, or for the sums alone. Channels before it asked everybody. Without exactly one division everything adds
+    up.
+    """
+    divided = [place for place, part in enumerate(parts) if isinstance(part, DividedSumsPart)]
+    if len(divided) != 1:
+        return _exact_sum(part.epsilon for part in parts)
+    later = divided[0] + 1
+    in_sums = [*parts[:later], *(part for part in parts[later:] if not isinstance(part, ChannelPart))]
+    return max(_exact_sum(part.epsilon for part in in_sums), price_one_by_one(parts))
+
+
+def price_one_by_one(parts: Sequence[PricedPart]) -> Fraction:
+    """What some questions cost a rating that is asked one by one."""
+    return _exact_sum(part.light_epsilon if isinstance(part, DividedSumsPart) else part.epsilon for part in parts)
+
+
+def _exact_sum(prices: Iterable[float]) -> Fraction:
+    return sum((Fraction(price) for price in prices), Fraction(0))
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,17 @@ One thread owns each row of a result and adds in the order of the data, so the b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from numba import prange
 
 from dpsr.arrays import Codes, Floats, Ints
 from dpsr.engine.table import Block, BlockResult, Table, zeros
 from dpsr.linalg.compiled import fast_parallel_kernel, parallel_kernel, threads_for
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 _ONES = np.empty(0)
 """Stands for values that are all one."""
@@ -54,6 +58,21 @@ def add_by_item(block: Block, Y: Floats, out: Floats, values: Floats = _ONES) ->
             _add_columns_sums(by.items, by.ptr, by.rows, np.ascontiguousarray(Y[:, 0]), out[:, 0])
             return
         _add_columns_times(by.items, by.ptr, by.rows, by.places, values, np.ascontiguousarray(Y), out)
+
+
+def coded_by_user(block: Block, X: Floats, codes: Bytes, weights: Floats) -> Floats:
+    """A X for the block's users, A the `weights` of codes on the mask."""
+    Y = np.empty((block.n_users, X.shape[1]))
+    with threads_for(_STEP * len(block.items) * X.shape[1]):
+        _rows_coded(block.indptr, block.items, codes, weights, np.ascontiguousarray(X), Y)
+    return Y
+
+
+def add_coded_by_item(block: Block, Y: Floats, out: Floats, codes: Bytes, weights: Floats) -> None:
+    """out += A' Y for the block's users, A the `weights` of codes on the mask."""
+    by = block.by_item
+    with threads_for(_STEP * len(block.items) * Y.shape[1]):
+        _add_columns_coded(by.items, by.ptr, by.rows, by.places, codes, weights, np.ascontiguousarray(Y), out)
 
 
 def at_ratings(block: Block, left: Floats, right: Floats) -> Floats:
@@ -132,6 +151,29 @@ def _add_columns_times(
             y = Y[np.uint32(rows[e])]
             a = 1.0 if ones else values[np.uint32(places[e])]
             for c in range(b):
+                to[c] += a * y[c]
+
+
+@fast_parallel_kernel
+def _rows_coded(indptr: Ints, items: Codes, codes: Bytes, weights: Floats, X: Floats, Y: Floats) -> None:
+    for u in prange(len(indptr) - 1):
+        y = Y[u]
+        y[:] = 0.0
+        for e in range(indptr[u], indptr[u + 1]):
+            x, a = X[np.uint32(items[e])], weights[codes[e]]
+            for c in range(len(y)):
+                y[c] += a * x[c]
+
+
+@fast_parallel_kernel
+def _add_columns_coded(
+    occurring: Codes, ptr: Ints, rows: Codes, places: Codes, codes: Bytes, weights: Floats, Y: Floats, out: Floats
+) -> None:
+    for i in prange(len(occurring)):
+        to = out[np.uint32(occurring[i])]
+        for e in range(ptr[i], ptr[i + 1]):
+            y, a = Y[np.uint32(rows[e])], weights[codes[np.uint32(places[e])]]
+            for c in range(len(to)):
                 to[c] += a * y[c]
 
 

@@ -13,6 +13,7 @@ with one part replaced, so it spends the same epsilon through the same vault:
     pairs                  variances of effects start from the sums alone
     three starts           the cautious one only
     tuned channels         one channel for all ratings, tuned to their average distribution
+    weights by counts      the item and the user of a rating have half of its weight in the sums each
     ratings, sums          everything that the histogram leaves for one of the two questions
 
 Known gap: the budget is shared as for the full pipeline, not tuned to each recipe.
@@ -20,7 +21,7 @@ Known gap: the budget is shared as for the full pipeline, not tuned to each reci
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -30,6 +31,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import Floats, Ints
 from dpsr.engine import BlockResult
+from dpsr.engine.division import GRID, SIXTEENTHS, DividedIncidence, Division
 from dpsr.engine.raw import RawTable
 from dpsr.evaluate.contract import ITEMS_AND_SCALE, JOINT, MASK, SCALE_ALONE, SEEDED, PrivateMethod, Protection, Unit
 from dpsr.evaluate.metrics.ranking import Predictor
@@ -161,26 +163,35 @@ class PaperPipeline(PrivateMethod):
 
 def whole_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Allocation) -> NoisySums:
     """Question 2 without a window: clipping at the ends of the scale cuts nothing and costs its whole width."""
-    half, w, spend = vault.scale.width / 2, shares.item_weight, min(shares.sums, vault.left)
-    items, users = vault.window_sums(vault.scale.midpoint, half, item_weight=w, epsilon=spend)
+    assert shares.division is not None
+    half, weights = vault.scale.width / 2, DividedIncidence(design.table, shares.division)
+    spend, sizes = min(shares.rest, vault.left), weights.sizes()
+    items, users = vault.divided_sums(vault.scale.midpoint, half, division=shares.division, epsilon=spend)
     noise = items.noise_variance / half**2
     return NoisySums(
-        item_values=items.values / half - w * usage.mean * design.item_counts,
-        item_variance=noise + w**2 * usage.variance * design.item_counts,
-        item_gain=w,
-        user_values=users.values / half - (1 - w) * usage.mean * design.user_counts,
-        user_variance=noise + (1 - w) ** 2 * usage.variance * design.user_counts,
-        user_gain=1 - w,
+        item_values=items.values / half - usage.mean * sizes.item,
+        item_variance=noise + usage.variance * sizes.item_square,
+        user_values=users.values / half - usage.mean * sizes.user,
+        user_variance=noise + usage.variance * sizes.user_square,
+        gain=1.0,
+        weights=weights,
     )
 
 
-def one_channel(vault: Vault, prior: LevelFamily, state: EvidenceState) -> dict[int, Floats]:
+def one_channel(vault: Vault, prior: LevelFamily, state: EvidenceState, shares: Allocation) -> dict[int, Floats]:
     """Question 3 through one channel, tuned to the average of the ratings' distributions."""
-    points = np.bincount(prior.nearest(state.sample), minlength=len(prior.means))
+    points, division = np.bincount(prior.nearest(state.sample), minlength=len(prior.means)), shares.division
     channel = optimal_channel(vault.scale, vault.left, points @ prior.table / points.sum())
-    vault.table.run(lambda block: BlockResult({CHOICE: np.zeros(len(block.items), dtype=np.uint8)}), writes=[CHOICE])
+    assert division is not None
+    vault.table.run(lambda block: BlockResult({CHOICE: (~division.asks(block)).astype(np.uint8)}), writes=[CHOICE])
     vault.symbols({0: channel}, choice=CHOICE, symbol=SYMBOL)
-    return {0: channel.probabilities}
+    return {0: channel.probabilities, 1: np.ones((vault.scale.n_levels, 1))}
+
+
+def even_weights(mask: Census, scale: Scale, epsilon: float) -> Allocation:
+    """Half of every weight on either side, whatever the counts."""
+    shares = allocate(mask, scale, epsilon)
+    return _divided(shares, lambda one: replace(one, item=np.full_like(one.item, SIXTEENTHS // 2)))
 
 
 def plain_scales(counts: npt.NDArray[np.int64]) -> Floats:
@@ -188,14 +199,15 @@ def plain_scales(counts: npt.NDArray[np.int64]) -> Floats:
     return 1 / np.sqrt(np.maximum(counts, 1.0))
 
 
-def _all_for_sums(mask: Census, scale: Scale, epsilon: float) -> Allocation:
+def fixed_share(share: float, light: float, mask: Census, scale: Scale, epsilon: float) -> Allocation:
+    """A fixed share of all ratings asked one by one, whatever their counts, leaving `light` of their budget to sums."""
     shares = allocate(mask, scale, epsilon)
-    return replace(shares, sums=shares.sums + shares.ratings, ratings=0.0)
+    asked, left = round(share * GRID), int(light * GRID)
+    return _divided(shares, lambda one: replace(one, asked=np.full_like(one.asked, asked), light=left))
 
 
-def _all_for_ratings(mask: Census, scale: Scale, epsilon: float) -> Allocation:
-    shares = allocate(mask, scale, epsilon)
-    return replace(shares, sums=0.0, ratings=shares.sums + shares.ratings)
+def _divided(shares: Allocation, change: Callable[[Division], Division]) -> Allocation:
+    return shares if shares.division is None else replace(shares, division=change(shares.division))
 
 
 RECIPES: Mapping[str, Recipe] = {
@@ -206,7 +218,8 @@ RECIPES: Mapping[str, Recipe] = {
     "without pairs": Recipe(learn=partial(learn_from_symbols, effects_from_pairs=False)),
     "cautious start only": Recipe(learn=partial(learn_from_symbols, several_starts=False)),
     "one channel for all ratings": Recipe(ask_ratings=one_channel),
-    "sums only": Recipe(allocate=_all_for_sums),
-    "ratings only": Recipe(allocate=_all_for_ratings),
+    "half of every weight to either side": Recipe(allocate=even_weights),
+    "sums only": Recipe(allocate=partial(fixed_share, 0.0, 0.0)),
+    "ratings only": Recipe(allocate=partial(fixed_share, 1.0, 0.0)),
 }
 """The pipeline with one of its parts replaced."""

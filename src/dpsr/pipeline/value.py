@@ -2,10 +2,11 @@
 
     1. a noisy histogram of levels           how the scale is used, and the mean
     2. noisy windowed item and user sums     weights of public features, item and user effects     (`value.effects`)
-    3. one channel symbol per rating         slopes and factors, by evidence                       (`value.evidence`)
+    3. one channel symbol for some ratings   slopes and factors, by evidence                       (`value.evidence`)
 
-On so little budget that the mean alone is worth buying, one noisy sum of all ratings is the only question. Each
-question depends on the public mask and on earlier answers alone, so their prices add up to epsilon.
+A public division (`value.allocation`) says which ratings are asked for a symbol; the others spend all they have on the
+sums. On so little budget that the mean alone is worth buying, one noisy sum of all ratings is the only question. Each
+question depends on the public mask and on earlier answers alone, so what a rating pays for them adds up to epsilon.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dpsr.arrays import Floats
 from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.engine import Block, BlockResult, MemoryTable, Table
+from dpsr.engine.division import DividedIncidence
 from dpsr.engine.incidence import at_ratings
 from dpsr.engine.raw import InteractionTable, RawTable, raw_table
 from dpsr.linalg.compiled import one_blas_thread
@@ -164,7 +166,7 @@ class DPSR(PrivateRecommender):
         vault = Vault(ratings, self.epsilon, noise=self._noise(), journal=journal, charge=charge)
         with one_blas_thread():
             model = self._learn(vault, recipe or Recipe())
-        noisy = (NOISY, WEIGHT) if self.allocation_.ratings else None
+        noisy = (NOISY, WEIGHT) if self.allocation_.asks_ratings else None
         settings = self._public_settings()
         return Contents(model, vault.table, vault.certificate(), "default", settings, RELEASED, noisy=noisy)
 
@@ -207,24 +209,23 @@ class DPSR(PrivateRecommender):
         design = recipe.design(vault.table)
         y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)
         announce("Asking how the scale is used")
-        usage = ask_usage(vault, y, shares.histogram) if shares.sums or shares.ratings else ask_mean(vault)
+        usage = ask_usage(vault, y, shares.histogram) if shares.division else ask_mean(vault)
         announce("Asking for noisy sums of items and users")
-        sums = recipe.ask_sums(vault, design, usage, y, shares) if shares.sums else NoisySums.unasked(design)
+        sums = recipe.ask_sums(vault, design, usage, y, shares) if shares.division else NoisySums.unasked(design)
         prior = ridge(usage.variance, usage.mean_variance)
         effects = learn_effects(design, sums, prior, usage.variance)
-        k = recipe.n_factors if shares.ratings else 0
+        k = recipe.n_factors if shares.asks_ratings else 0
         state = EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=k)
         observations = own_observations(design, sums, effects)
-        if shares.ratings:
+        if shares.asks_ratings:
             announce("Drawing noise for every rating")
-            tables = recipe.ask_ratings(
-                vault, with_variance(y, usage.log_base, state.residual + state.mean_uncertainty, state.sample), state
-            )
+            around = with_variance(y, usage.log_base, state.residual + state.mean_uncertainty, state.sample)
+            tables = recipe.ask_ratings(vault, around, state, shares)
             announce("Learning tastes from the noisy ratings")
             state = recipe.learn(state, tables, y, usage.log_base, observations, RELEASED)
         else:
             state.release_means(RELEASED)
-        to_rating_points(vault.table, vault.scale, noisy=bool(shares.ratings))
+        to_rating_points(vault.table, vault.scale, noisy=shares.asks_ratings)
         around = with_variance(y, usage.log_base, state.residual, state.sample)
         personal = personal_prior(state, around, effects, observations[1])
         return assemble(vault.table.cells, vault.scale, state, personal)
@@ -247,45 +248,51 @@ def ask_mean(vault: Vault) -> Usage:
 
 def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Allocation) -> NoisySums:
     """Question 2: sums over items and users of ratings clipped to a window around the private mean."""
-    half, w = vault.scale.width / 2, shares.item_weight
+    assert shares.division is not None
+    weights = DividedIncidence(design.table, shares.division)
+    sizes = weights.sizes()
+    half, spend = vault.scale.width / 2, min(shares.rest, vault.left)  # shares are floats; the vault counts exactly
     family = tabulate(y, usage.log_base, 0.0)
     point = int(family.nearest(np.array([usage.mean]))[0])
-    counts = 0.5 * np.concatenate([design.item_counts, design.user_counts])
-    width = choose_window(family, point, shares.sums, counts, EFFECT * usage.variance)
+    width = choose_window(family, point, spend, np.concatenate([sizes.item, sizes.user]), EFFECT * usage.variance)
     centre = vault.scale.midpoint + half * family.means[point]
-    spend = min(shares.sums, vault.left)  # shares are floats; the vault counts exactly
-    items, users = vault.window_sums(centre, half * width, item_weight=w, epsilon=spend)
+    items, users = vault.divided_sums(centre, half * width, division=shares.division, epsilon=spend)
     offset, slope, spread = window_moments(family, point, width)
     level = offset + slope * (usage.mean - family.means[point])  # what a rating at the mean adds to its sums
     noise = items.noise_variance / half**2
     return NoisySums(
-        item_values=items.values / half - w * level * design.item_counts,
-        item_variance=noise + w**2 * spread * design.item_counts,
-        item_gain=w * slope,
-        user_values=users.values / half - (1 - w) * level * design.user_counts,
-        user_variance=noise + (1 - w) ** 2 * spread * design.user_counts,
-        user_gain=(1 - w) * slope,
+        item_values=items.values / half - level * sizes.item,
+        item_variance=noise + spread * sizes.item_square,
+        user_values=users.values / half - level * sizes.user,
+        user_variance=noise + spread * sizes.user_square,
+        gain=slope,
+        weights=weights,
     )
 
 
-def ask_ratings(vault: Vault, prior: LevelFamily, state: EvidenceState) -> dict[int, Floats]:
-    """Question 3: every rating once, through the channel tuned to its own already-private prediction.
+def ask_ratings(vault: Vault, prior: LevelFamily, state: EvidenceState, shares: Allocation) -> dict[int, Floats]:
+    """Question 3: ratings once, those that the division asks, through the channel tuned to their private prediction.
 
-    What the channels are: P[symbol | level], by the number that the column `choice` holds.
+    What the channels are: P[symbol | level], by the number that the column `choice` holds. The last number is that of
+    ratings which are not asked: a channel that tells nothing.
     """
     centres = np.arange(1, GRID, _CHANNEL_EVERY)
-    left, right = state.left, state.right
+    left, right, division, silent = state.left, state.right, shares.division, len(centres)
+    assert division is not None
 
     def choose(block: Block, used: npt.NDArray[np.int64]) -> BlockResult:
         nearest = prior.nearest(at_ratings(block, left[block.users], right))
-        choice = np.clip(np.rint((nearest - 1) / _CHANNEL_EVERY), 0, len(centres) - 1).astype(np.uint8)
+        choice = np.clip(np.rint((nearest - 1) / _CHANNEL_EVERY), 0, silent - 1)
+        choice = np.where(division.asks(block), choice, silent).astype(np.uint8)
         used += np.bincount(choice, minlength=len(used))
         return BlockResult({CHOICE: choice})
 
-    used = vault.table.run(choose, [np.zeros(len(centres), dtype=np.int64)], writes=[CHOICE]).sums[0]
-    channels = {int(c): optimal_channel(vault.scale, vault.left, prior.table[centres[c]]) for c in np.flatnonzero(used)}
+    used = vault.table.run(choose, [np.zeros(silent + 1, dtype=np.int64)], writes=[CHOICE]).sums[0]
+    some = np.flatnonzero(used[:silent]) if used[:silent].any() else np.array([silent // 2])
+    channels = {int(c): optimal_channel(vault.scale, vault.left, prior.table[centres[c]]) for c in some}
     vault.symbols(channels, choice=CHOICE, symbol=SYMBOL)
-    return {c: channel.probabilities for c, channel in channels.items()}
+    tables = {c: channel.probabilities for c, channel in channels.items()}
+    return {**tables, silent: np.ones((vault.scale.n_levels, 1))} if used[silent] else tables
 
 
 def to_rating_points(table: Table, scale: Scale, *, noisy: bool) -> None:

@@ -22,7 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dpsr.certify import Certificate, odds
-from dpsr.certify.parts import PricedPart
+from dpsr.certify.parts import DividedSumsPart, PricedPart
 from dpsr.release.folder.budget import Budget
 from dpsr.release.release import Contents
 from dpsr.report.facts import (
@@ -53,8 +53,12 @@ from dpsr.types import Census
 _BOUGHT = {
     "total": ("Total", "one noisy sum of all ratings: their mean"),
     "level histogram": ("Histogram", "how the scale is used: a noisy count of every level"),
-    "window sums": ("Window sums", "noisy sums of each item's and each user's ratings, cut to a window"),
-    "ratings": ("Ratings", "every rating once through a randomising table"),
+    "window sums": (
+        "Window sums",
+        "noisy sums of each item's and each user's ratings, cut to a window; ratings that are not asked one by one "
+        "spend all on these",
+    ),
+    "ratings": ("Ratings", "ratings once through a randomising table: those that public counts choose"),
 }
 _ABSENT = "nothing: at this epsilon {tells} more"
 
@@ -73,19 +77,26 @@ class Cost:
 
 def costs(certificate: Certificate, method: str) -> list[Cost]:
     """One row per part, in the order asked; the default pipeline names the question it did not ask, too."""
-    rows, start = [], 0.0
+    rows, start, asked = [], 0.0, {part.name for part in certificate.parts}
     for part in certificate.parts:
         if not isinstance(part, PricedPart):
             continue
-        share = _share(part.epsilon, certificate)
+        paid, told = _paid(part, asked)
+        share = _share(paid, certificate)
         name, bought = _BOUGHT.get(part.name, (part.name, part.noise))
-        rows.append(Cost(name, bought, part.noise, odds.epsilon_text(part.epsilon), share, start))
+        rows.append(Cost(name, bought, part.noise, told, share, start))
         start += share
-    asked = {part.name for part in certificate.parts}
     if method == "default" and "ratings" not in asked:
         tells = "sums alone tell" if "window sums" in asked else "the mean alone tells"
         rows.append(Cost(_BOUGHT["ratings"][0], _ABSENT.format(tells=tells), "", "0", 0.0, start))
     return rows
+
+
+def _paid(part: PricedPart, asked: set[str]) -> tuple[float, str]:
+    """What a rating that is asked one by one pays for a part; in words, what one pays that is not, too."""
+    if not isinstance(part, DividedSumsPart) or "ratings" not in asked or not part.weights:
+        return part.epsilon, odds.epsilon_text(part.epsilon)
+    return part.light_epsilon, f"{odds.epsilon_text(part.light_epsilon)}, or {odds.epsilon_text(part.epsilon)}"
 
 
 def _share(epsilon: float, certificate: Certificate) -> float:

@@ -1,43 +1,45 @@
-r"""How epsilon is shared, and what accuracy to expect: functions of epsilon, the scale and public counts alone.
+r"""How epsilon is divided, and what accuracy to expect: functions of epsilon, the scale and public counts alone.
 
-The variance of ratings, taken as one, is shared between what can be learned and what cannot (`Components`). A fresh
-rating of (u, j) is predicted with squared error
+A histogram of levels comes first. Of what is left, every rating spends all, and which question it spends it on follows
+from the counts of its item and its user (`expected.py`): ratings in the sums alone, with a weight divided between item
+and user, and ratings asked one by one, which leave a light weight to the sums. `allocate` takes the division with the
+least expected error, by multiplicative steps along its gradient from a few starts.
 
-    v + Tw / (1 + Tw Iw) + Ti / (1 + Ti Ij) + Tu / (1 + Tu Iu) + Ts / (1 + Ts I'u / d) + Tt / (1 + Tt I'j / d)
-
-averaged over ratings, each seen as if it were held out. Informations add up; from n other ratings of a row come
-
-    sums       (o s n)^2 / (8 (c / es)^2 + o^2 n var)      o: the side's share of a rating's weight; s, c, var: window
-    ratings    n rho(er) / v                               rho: share of variance the optimal channel explains
-
-Slopes (I', d dimensions) see ratings only. The mean itself is paid for too: its prior variance Tm, known from noise of
-variance p = _BINNED / (N eh)^2 when a histogram is bought for eh, leaves Tm p / (Tm + p). `allocate` takes the
-(es, er, o) with the least predicted error, and buys one noisy sum of all ratings and nothing else, with
-p = _PLAIN / (N e)^2, where that promises more.
+The mean itself is paid for too: its prior variance Tm, known from noise of variance p = _BINNED / (N eh)^2 when a
+histogram is bought for eh, leaves Tm p / (Tm + p). Where one noisy sum of all ratings, with p = _PLAIN / (N e)^2, and
+nothing else promises more, that is bought.
 """
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import nextafter
 
 import numpy as np
 
+from dpsr.arrays import Floats
 from dpsr.certify.amounts import check_epsilon
-from dpsr.errors import PrivacyError
+from dpsr.engine.division import GRID, SIXTEENTHS, Division
 from dpsr.privacy.channels.optimal import optimal_channel
 from dpsr.types import Census, Mask, Scale
+from dpsr.value.expected import OCTAVES, WINDOW, Components, Prices, ShareTables, Side, expected_error, octaves
 
-_WINDOW, _SLOPE, _SPREAD = 0.8, 0.6, 0.45
-"""Half-width in deviations, slope and Var/c^2 of a Gaussian clipped at 0.8 deviations."""
+__all__ = ["Allocation", "Components", "Forecast", "allocate", "explained_share", "forecast"]
 
-_FEATURES, _DIMENSIONS = 30, 10
-_SUMS = (0.2, 0.3, 0.45, 0.7, 1.0)
-"""Budgets tried for the sums when ratings are bought too; less than 0.2 leaves nothing to tune channels to."""
+_LIGHT, _MOST_LIGHT = 0.1, 0.2
+"""What ratings asked one by one leave to the sums: a share of their budget, and at most so much. The expected error
+hardly depends on it; but every row then has a sum of all its ratings, and channels and starts rest on those."""
 
-_WEIGHTS = np.arange(5, 12) / 16
-"""Item shares tried; beyond, one side's features would rest on a handful of rows."""
+_STEPS, _LAST_STEPS, _STILL = 30, 60, 1e-6
+"""Steps from every start, and from there with the best one, and a change of the error that is none."""
+
+_PACE, _EDGE = 0.5, 7.0
+"""How far a step goes, and log-odds that count as never."""
+
+_WORTH = 0.018
+"""By so much less error ratings asked one by one must promise: what they say must be learned, variances and all, which
+the expected error takes as known, and it takes time."""
 
 _MEAN, _BINNED, _PLAIN = 0.8, 77.0, 62.0
 """Prior variance of the mean, and noise of the mean at N epsilon = 1 from four bins (10 half-widths squared) and from
@@ -46,35 +48,21 @@ one sum (8), where the variance of ratings, 0.13 half-widths squared, is one."""
 _GRID = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
 
 
-@dataclass(frozen=True)
-class Components:
-    """Shares of the variance of ratings: what is typical, unless the curator knows better. They add up to one."""
-
-    residual: float = 0.53
-    features: float = 0.06
-    item: float = 0.15
-    user: float = 0.16
-    user_slopes: float = 0.05
-    item_slopes: float = 0.05
-
-    def __post_init__(self) -> None:
-        shares = astuple(self)
-        if not (min(shares) >= 0 and abs(sum(shares) - 1) <= 1e-6 and self.residual > 0):
-            names = ", ".join(field.name for field in fields(self))
-            raise PrivacyError(f"shares of variance ({names}) are not negative and add up to one, found {self}.")
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Allocation:
-    """Epsilon of the three parts, and the item side's share of a rating's weight in the sums.
+    """Epsilon of the histogram, what is left for every rating, and how that is divided.
 
-    Where sums and ratings get nothing, `histogram` buys the mean alone.
+    Where there is no `division`, `histogram` buys the mean alone.
     """
 
     histogram: float
-    sums: float
-    ratings: float
-    item_weight: float
+    rest: float
+    division: Division | None
+
+    @property
+    def asks_ratings(self) -> bool:
+        """Whether any rating is asked one by one."""
+        return self.division is not None and bool(self.division.asked.any())
 
 
 @dataclass(frozen=True)
@@ -93,34 +81,109 @@ class Forecast:
 
 
 def allocate(mask: Mask | Census, scale: Scale, epsilon: float, components: Components | None = None) -> Allocation:
-    """The rule: the histogram first, then the shares and the weight with the least predicted error.
+    """The rule: the histogram first, then the division with the least predicted error.
 
     The histogram must place the mean within about a hundredth of a deviation: 400 / N, at least 2 % of epsilon (or of
-    one) and at most half of it. Ties go to the smaller budget for sums, which share sampling noise with the ratings.
-    Where even so the mean costs more than everything else is expected to gain, all of epsilon buys the mean.
+    one) and at most half of it. Where even so the mean costs more than everything else is expected to gain, all of
+    epsilon buys the mean.
     """
-    asked, parts = check_epsilon(epsilon), components or Components()
-    histogram = float(np.clip(400 / max(mask.n_ratings, 1), 0.02 * min(asked, 1.0), 0.5 * asked))
-    rest = nextafter(asked - histogram, 0.0)  # parts are floats and must not add up to more than was asked
-    best, chosen = np.inf, (rest, 0.5)
-    for sums in (*(s for s in _SUMS if s < rest - 0.2), rest):
-        rho = explained_share(scale, rest - sums)
-        error, weight = min((_error(mask, sums, rho, w, parts), float(w)) for w in _WEIGHTS)
-        if error < best - 1e-4:
-            best, chosen = error, (sums, weight)
-    if _mean_error(mask, _PLAIN, asked) + 1 < best + _mean_error(mask, _BINNED, histogram):
-        return Allocation(asked, 0.0, 0.0, 0.5)
-    return Allocation(histogram, chosen[0], max(nextafter(rest - chosen[0], -1.0), 0.0), chosen[1])
+    return _plan(mask, scale, epsilon, components or Components())[0]
 
 
 def forecast(mask: Mask | Census, scale: Scale, epsilon: float, components: Components | None = None) -> Forecast:
     """What to expect at `epsilon`: what cannot be known, what too few ratings cost, and what privacy costs."""
     parts = components or Components()
-    shares = allocate(mask, scale, epsilon, parts)
-    total = _error(mask, shares.sums, explained_share(scale, shares.ratings), shares.item_weight, parts)
-    total += _mean_error(mask, _BINNED if shares.sums else _PLAIN, shares.histogram)
-    clear = _error(mask, 1e3, 1.0, 0.5, parts)
+    _, total = _plan(mask, scale, epsilon, parts)
+    ones = np.ones((OCTAVES, OCTAVES))
+    clear = _Setting(mask, parts).error(ShareTables(ones / 2, ones, 0.0), Prices(0.0, 1.0))
     return Forecast(epsilon, parts.residual, clear - parts.residual, max(total - clear, 0.0))
+
+
+def _plan(mask: Mask | Census, scale: Scale, epsilon: float, parts: Components) -> tuple[Allocation, float]:
+    """The allocation and its expected error, the price of the mean included."""
+    asked = check_epsilon(epsilon)
+    histogram = float(np.clip(400 / max(mask.n_ratings, 1), 0.02 * min(asked, 1.0), 0.5 * asked))
+    rest = nextafter(asked - histogram, 0.0)  # parts are floats and must not add up to more than was asked
+    tables, error = best_tables(mask, scale, rest, parts)
+    error += _mean_error(mask, _BINNED, histogram)
+    alone = 1 + _mean_error(mask, _PLAIN, asked)
+    if alone < error:
+        return Allocation(asked, 0.0, None), alone
+    return Allocation(histogram, rest, divide(mask, tables)), error
+
+
+def divide(mask: Mask | Census, tables: ShareTables) -> Division:
+    """The division that tables of shares describe: whole sixteenths and 256ths, classes by octave."""
+    items, users = (octaves(counts).astype(np.uint8) for counts in (mask.item_counts, mask.user_counts))
+    item, asked = np.rint(SIXTEENTHS * tables.item), np.rint(GRID * tables.asked)
+    return Division(items, users, item.astype(np.int64), asked.astype(np.int64), int(GRID * tables.light))
+
+
+def best_tables(
+    mask: Mask | Census, scale: Scale, epsilon: float, components: Components | None = None
+) -> tuple[ShareTables, float]:
+    """The tables with the least expected error at `epsilon`, and that error.
+
+    Where most ratings are asked one by one, their light weights are divided as if there were nothing else: the error to
+    expect does not depend on it, but the start of inference does.
+    """
+    setting = _Setting(mask, components or Components())
+    noise, light = 8 * (WINDOW / epsilon) ** 2, min(_LIGHT, _MOST_LIGHT / epsilon)
+    sums, least = setting.improve(_even(0.0, 0.0), Prices(noise, 0.0), _STEPS)
+    prices = Prices(noise, explained_share(scale, (1 - light) * epsilon))
+    starts = (setting.improve(_even(asked, light), prices, _STEPS) for asked in (0.1, 0.8))
+    tables, error = setting.improve(min(starts, key=lambda one: one[1])[0], prices, _LAST_STEPS)
+    if error > least - _WORTH:
+        return sums, least
+    start, _ = setting.improve(_even(0.0, 0.0), Prices(noise / light**2, 0.0), _STEPS)
+    return replace(tables, item=np.where(tables.asked > 0.5, start.item, tables.item)), error
+
+
+def _even(asked: float, light: float) -> ShareTables:
+    return ShareTables(np.full((OCTAVES, OCTAVES), 0.5), np.full((OCTAVES, OCTAVES), asked), light)
+
+
+class _Setting:
+    """One data set's public counts, and typical shares of variance."""
+
+    def __init__(self, mask: Mask | Census, parts: Components) -> None:
+        self._items = Side.of(mask.item_counts, parts.item, parts.item_slopes)
+        self._users = Side.of(mask.user_counts, parts.user, parts.user_slopes)
+        self._parts = parts
+
+    def error(self, division: ShareTables, prices: Prices) -> float:
+        return expected_error(self._items, self._users, division, prices, self._parts)[0]
+
+    def improve(self, division: ShareTables, prices: Prices, steps: int) -> tuple[ShareTables, float]:
+        """The best of so many multiplicative steps; what is never asked one by one stays so."""
+        best, least, before = division, np.inf, np.inf
+        item, asked = _log_odds(division.item), _log_odds(division.asked)
+        for _ in range(steps):
+            error, gains = expected_error(self._items, self._users, division, prices, self._parts)
+            if error < least:
+                best, least = division, error
+            if abs(error - before) < _STILL:
+                break
+            before = error
+            item = _step(item, division.item, gains.to_item, gains.to_user)
+            if prices.rho > 0:
+                asked = _step(asked, division.asked, gains.one_by_one, gains.in_sums)
+            division = ShareTables(_share(item), _share(asked) if prices.rho > 0 else division.asked, division.light)
+        return best, least
+
+
+def _log_odds(share: Floats) -> Floats:
+    clipped = np.clip(share, 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(clipped / (1 - clipped)))
+
+
+def _share(log_odds: Floats) -> Floats:
+    return np.where(log_odds <= -_EDGE, 0.0, np.where(log_odds >= _EDGE, 1.0, 1 / (1 + np.exp(-log_odds))))
+
+
+def _step(log_odds: Floats, share: Floats, yes: Floats, no: Floats) -> Floats:
+    mean = np.maximum(share * yes + (1 - share) * no, 1e-30)
+    return np.clip(log_odds + np.clip(_PACE * (yes - no) / mean, -2, 2), -_EDGE, _EDGE)
 
 
 def explained_share(scale: Scale, epsilon: float) -> float:
@@ -146,25 +209,3 @@ def _explained(scale: Scale, epsilon: float) -> float:
 def _mean_error(mask: Mask | Census, noise: float, epsilon: float) -> float:
     price = noise / (max(mask.n_ratings, 1) * epsilon) ** 2
     return _MEAN * price / (_MEAN + price)
-
-
-def _error(mask: Mask | Census, sums: float, rho: float, item_weight: float, parts: Components) -> float:
-    v, error, features = parts.residual, parts.residual, 0.0
-    sides = (
-        (mask.item_counts, item_weight, parts.item, parts.item_slopes),
-        (mask.user_counts, 1 - item_weight, parts.user, parts.user_slopes),
-    )
-    for counts, weight, effect, slopes in sides:
-        n, rows = np.unique(counts[counts > 0], return_counts=True)
-        mass = n * rows / max(mask.n_ratings, 1)
-        other = np.maximum(n - 1.0, 0)
-        noise = 8 * (_WINDOW / sums) ** 2 if sums > 0 else np.inf
-        around = weight**2 * other * (_SPREAD * _WINDOW**2 + _SLOPE**2 * 0.1) + 1e-12
-        from_sums = (1 - rho) * (weight * _SLOPE * other) ** 2 / (noise + around)
-        from_ratings = other * rho / (v + 0.1)
-        known = from_sums + from_ratings
-        error += float(np.sum(mass * effect / (1 + effect * known)))
-        error += float(np.sum(mass * slopes / (1 + slopes * from_ratings / _DIMENSIONS)))
-        features += float(np.sum(rows * known / (1 + effect * known)))
-    each = parts.features / _FEATURES
-    return error + _FEATURES * each / (1 + each * features)

@@ -2,10 +2,11 @@
 
     eta_uj = z_j' W x_u + item_j + user_u,     W ~ N(0, 1/ridge of its group),  item ~ N(0, ti),  user ~ N(0, tu)
 
-With c_j, n_u the counts and g the slope of the window times the side's weight, the two families of sums are
+With p the weight of a rating in its item's sum, q that in its user's (`engine.division`) and g the slope of the window,
+the two families of sums are
 
-    T_j = g_i ( c_j item_j + sum_u user_u + z_j' W (sum_u x_u) ) + noise,      u over the raters of j
-    T_u = g_u ( n_u user_u + sum_j item_j + (sum_j z_j)' W x_u ) + noise,      j over what u rated
+    T_j = g sum_u p_uj ( item_j + user_u + z_j' W x_u ) + noise,      u over the raters of j
+    T_u = g sum_j q_uj ( user_u + item_j + z_j' W x_u ) + noise,      j over what u rated
 
 H maps (W, item, user) to all sums, R is the diagonal of their noise and sampling variances. The posterior mean solves
 (H' R^-1 H + P) theta = H' R^-1 T by conjugate gradients; a product with H is two passes over the ratings. Variance
@@ -23,7 +24,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.arrays import Floats
+from dpsr.arrays import Floats, Singles
+from dpsr.engine.division import SIXTEENTHS, DividedIncidence, Division
 from dpsr.value.design import Design
 from dpsr.value.priors import EFFECT, doubted_ridge
 
@@ -73,7 +75,7 @@ _COEFFICIENTS = 3.0
 _UNKNOWN = 1e12
 """Variance of a sum nobody asked for."""
 
-_PIECE = 8192
+_PIECE = 2048
 """Rows whose products are held at a time."""
 
 _ROUNDS, _STEPS = 6, 40
@@ -83,20 +85,28 @@ _ENOUGH, _EXACT = 1e-4, 1e-6
 
 @dataclass(frozen=True, eq=False)
 class NoisySums:
-    """Item and user sums as linear observations of eta: values, variances and gains."""
+    """Item and user sums as linear observations of eta: values and variances, the gain, and whose weights they have."""
 
     item_values: Floats
     item_variance: Floats
-    item_gain: float
     user_values: Floats
     user_variance: Floats
-    user_gain: float
+    gain: float
+    weights: DividedIncidence
 
     @classmethod
     def unasked(cls, design: Design) -> NoisySums:
         """Sums nobody asked for: they say nothing."""
         items, users = np.zeros(design.census.n_items), np.zeros(design.census.n_users)
-        return cls(items, items + _UNKNOWN, 0.5, users, users + _UNKNOWN, 0.5)
+        return cls(
+            items, items + _UNKNOWN, users, users + _UNKNOWN, 0.5, DividedIncidence(design.table, halves(design))
+        )
+
+
+def halves(design: Design) -> Division:
+    """All ratings in the sums, with half their weight on either side."""
+    users, items = (np.zeros(n, dtype=np.uint8) for n in design.census.shape)
+    return Division(items, users, np.array([[SIXTEENTHS // 2]]), np.array([[0]]), 0)
 
 
 def learn_effects(design: Design, sums: NoisySums, ridge: Floats, variance: float) -> Effects:
@@ -114,22 +124,15 @@ def learn_effects(design: Design, sums: NoisySums, ridge: Floats, variance: floa
 
 def own_observations(design: Design, sums: NoisySums, effects: Effects) -> tuple[EffectObservation, EffectObservation]:
     """What each row's own sum says about its effect, the weights and the partners at their joint posterior."""
-    problem = _Problem(design, sums)
-    item_rest, user_rest = problem.forward(replace(effects, item=effects.item * 0, user=effects.user * 0))
-    g, h = sums.item_gain, sums.user_gain
-    around_items, around_users = design.incidence.both(
-        np.column_stack([effects.user, effects.user_posterior_variance]),
-        np.column_stack([effects.item, effects.item_posterior_variance]),
-    )
+    problem, g = _Problem(design, sums), sums.gain
+    of_items, of_users = problem.forward(replace(effects, item=effects.item * 0, user=effects.user * 0))
+    from_users, from_items = problem.partners(effects.user, effects.item)
+    doubt_i, doubt_u = problem.doubts(effects.user_posterior_variance, effects.item_posterior_variance)
     items = _message(
-        sums.item_values - item_rest - g * around_items[:, 0],
-        sums.item_variance + g**2 * around_items[:, 1],
-        g * design.item_counts,
+        sums.item_values - of_items - g * from_users, sums.item_variance + g**2 * doubt_i, g * problem.item_weight
     )
     users = _message(
-        sums.user_values - user_rest - h * around_users[:, 0],
-        sums.user_variance + h**2 * around_users[:, 1],
-        h * design.user_counts,
+        sums.user_values - of_users - g * from_items, sums.user_variance + g**2 * doubt_u, g * problem.user_weight
     )
     return items, users
 
@@ -144,16 +147,31 @@ class _Problem:
 
     def __init__(self, design: Design, sums: NoisySums) -> None:
         self.design, self.sums = design, sums
-        self.mask = design.incidence
-        self.x_sum, self.z_sum = self.mask.both(design.x, design.z)
+        m, n = design.census.shape
+        of_item, of_user = self.partners(
+            np.column_stack([design.x, np.ones(m)]), np.column_stack([design.z, np.ones(n)])
+        )
+        self.x_sum, self.z_sum = of_item[:, :-1], of_user[:, :-1]
+        self.item_weight, self.user_weight = of_item[:, -1], of_user[:, -1]
+        self.item_square, self.user_square = self.doubts(np.ones(m), np.ones(n))
+
+    def partners(self, users: Floats, items: Floats) -> tuple[Floats, Floats]:
+        """Sums of the raters' values in items' sums, and of the rated items' values in users' sums, as weighted."""
+        w = self.sums.weights
+        return w.both(users, items, w.item_weights, w.user_weights)
+
+    def doubts(self, users: Floats, items: Floats) -> tuple[Floats, Floats]:
+        """The same of variances: weights count twice."""
+        w = self.sums.weights
+        return w.both(users, items, w.item_weights**2, w.user_weights**2)
 
     def forward(self, e: Effects) -> tuple[Floats, Floats]:
         """H theta: the expected item sums and user sums."""
-        d, s = self.design, self.sums
-        from_users, from_items = self.mask.both(e.user, e.item)
-        items = d.item_counts * e.item + from_users + np.einsum("jd,jd->j", d.z @ e.weights, self.x_sum)
-        users = d.user_counts * e.user + from_items + np.einsum("ud,ud->u", self.z_sum @ e.weights, d.x)
-        return s.item_gain * items, s.user_gain * users
+        d, g = self.design, self.sums.gain
+        from_users, from_items = self.partners(e.user, e.item)
+        items = self.item_weight * e.item + from_users + np.einsum("jd,jd->j", d.z @ e.weights, self.x_sum)
+        users = self.user_weight * e.user + from_items + np.einsum("ud,ud->u", self.z_sum @ e.weights, d.x)
+        return g * items, g * users
 
     def _forward(self, theta: Floats) -> tuple[Floats, Floats]:
         weights, item, user = self._parts(theta)
@@ -161,12 +179,10 @@ class _Problem:
 
     def _back(self, items: Floats, users: Floats) -> Floats:
         """H' (items, users)."""
-        d, a, b = self.design, self.sums.item_gain * items, self.sums.user_gain * users
+        d, w, a, b = self.design, self.sums.weights, self.sums.gain * items, self.sums.gain * users
         weights = d.z.T @ (self.x_sum * a[:, None]) + self.z_sum.T @ (d.x * b[:, None])
-        from_users, from_items = self.mask.both(b, a)
-        item = d.item_counts * a + from_users
-        user = d.user_counts * b + from_items
-        return np.concatenate([weights.ravel(), item, user])
+        from_users, from_items = w.both(b, a, w.user_weights, w.item_weights)
+        return np.concatenate([weights.ravel(), self.item_weight * a + from_users, self.user_weight * b + from_items])
 
     def _parts(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
         shape, n = (self.design.z.shape[1], self.design.x.shape[1]), self.design.census.n_items
@@ -202,14 +218,15 @@ class _Problem:
 
     def _posterior_variances(self, e: Effects) -> tuple[Floats, Floats]:
         """Posterior variances of the effects: own sum with uncertain partners, and the partners' sums."""
-        d, s = self.design, self.sums
-        own_i, own_u = (s.item_gain * d.item_counts) ** 2, (s.user_gain * d.user_counts) ** 2
-        doubt_i, doubt_u = self.mask.both(e.user_posterior_variance, e.item_posterior_variance)
-        around_i = s.item_variance + s.item_gain**2 * doubt_i
-        around_u = s.user_variance + s.user_gain**2 * doubt_u
-        through_u, through_i = self.mask.both(
-            s.user_gain**2 / (around_u + own_u * e.user_posterior_variance),
-            s.item_gain**2 / (around_i + own_i * e.item_posterior_variance),
+        s, w, g = self.sums, self.sums.weights, self.sums.gain
+        own_i, own_u = (g * self.item_weight) ** 2, (g * self.user_weight) ** 2
+        doubt_i, doubt_u = self.doubts(e.user_posterior_variance, e.item_posterior_variance)
+        around_i, around_u = s.item_variance + g**2 * doubt_i, s.user_variance + g**2 * doubt_u
+        through_u, through_i = w.both(
+            g**2 / (around_u + own_u * e.user_posterior_variance),
+            g**2 / (around_i + own_i * e.item_posterior_variance),
+            w.user_weights**2,
+            w.item_weights**2,
         )
         return (
             1 / (own_i / around_i + through_u + 1 / e.item_prior_variance),
@@ -218,15 +235,14 @@ class _Problem:
 
     def _gram(self, e: Effects) -> Floats:
         """Precision of vec(W) with effects integrated out sum by sum."""
-        d, s = self.design, self.sums
-        g, h = s.item_gain, s.user_gain
-        item_spread = s.item_variance + g**2 * d.item_counts * (
-            d.item_counts * e.item_prior_variance + e.user_prior_variance
+        d, s, g = self.design, self.sums, self.sums.gain
+        item_spread = s.item_variance + g**2 * (
+            self.item_weight**2 * e.item_prior_variance + self.item_square * e.user_prior_variance
         )
-        user_spread = s.user_variance + h**2 * d.user_counts * (
-            d.user_counts * e.user_prior_variance + e.item_prior_variance
+        user_spread = s.user_variance + g**2 * (
+            self.user_weight**2 * e.user_prior_variance + self.user_square * e.item_prior_variance
         )
-        return _outer_gram(d.z, self.x_sum, g**2 / item_spread) + _outer_gram(self.z_sum, d.x, h**2 / user_spread)
+        return _outer_gram(d.z, self.x_sum, g**2 / item_spread) + _outer_gram(self.z_sum, d.x, g**2 / user_spread)
 
     def _conjugate_gradients(
         self, theta: Floats, prior: Floats, block: Floats, doubts: Floats, enough: float
@@ -257,7 +273,10 @@ class _Problem:
 
 
 def _outer_gram(left: Floats, right: Floats, precision: Floats) -> Floats:
-    """sum_g precision_g (left_g x right_g)(left_g x right_g)', x the Kronecker product, without forming the rows."""
+    """sum_g precision_g (left_g x right_g)(left_g x right_g)', x the Kronecker product, without forming the rows.
+
+    In single precision: it leads the way to a solution and says how much is known, and is no part of either.
+    """
     (at_l, n_l), (at_r, n_r) = _pairs(left.shape[1]), _pairs(right.shape[1])
     packed = np.zeros((n_l, n_r))
     some = right.any(axis=1) & left.any(axis=1)  # those nobody rated, or who rated nothing, add nothing
@@ -265,15 +284,15 @@ def _outer_gram(left: Floats, right: Floats, precision: Floats) -> Floats:
         left, right, precision = left[some], right[some], precision[some]
     for first in range(0, len(left), _PIECE):
         piece = slice(first, first + _PIECE)
-        packed += (_squares(left[piece]) * precision[piece]) @ _squares(right[piece]).T
+        packed += (_squares(left[piece]) * precision[piece].astype(np.float32)) @ _squares(right[piece]).T
     size = left.shape[1] * right.shape[1]
     return packed[at_l[:, None, :, None], at_r[None, :, None, :]].reshape(size, size)
 
 
-def _squares(rows: Floats) -> Floats:
+def _squares(rows: Floats) -> Singles:
     """The products of any two coordinates, each pair once, one line a pair."""
     i, j = np.tril_indices(rows.shape[1])
-    columns = np.ascontiguousarray(rows.T)
+    columns = rows.T.astype(np.float32, order="C")
     return columns[i] * columns[j]
 
 

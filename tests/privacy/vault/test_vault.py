@@ -9,7 +9,10 @@ from benchmarks.prices import gaussian_is_better
 
 from dpsr import Ratings, Scale
 from dpsr.certify.exact import epsilon_of
+from dpsr.certify.parts import DIVIDED_GRID
 from dpsr.engine import BlockResult
+from dpsr.engine.division import Division
+from dpsr.engine.raw import RawTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels import optimal_channel, randomised_response
 from dpsr.privacy.noise import NoiseSource
@@ -73,6 +76,99 @@ def test_the_extremal_rating_attains_the_sensitivity(ratings, silent):
     moved = [np.abs(one.values - other.values).sum() / unit for one, other in zip(x, y, strict=True)]
     assert sum(moved) == pytest.approx(a.certificate().parts[0].sensitivity)
     assert moved[1] == pytest.approx(3 * moved[0])
+
+
+@pytest.fixture
+def division(ratings):
+    return division_of(ratings)
+
+
+def division_of(ratings):
+    """Three classes a side; some ratings are asked one by one, and weigh 40 of 256 in the sums."""
+    rng = np.random.default_rng(5)
+    items, users = (rng.integers(0, 3, n).astype(np.uint8) for n in (ratings.mask.n_items, ratings.mask.n_users))
+    return Division(items, users, rng.integers(0, 17, (3, 3)), rng.integers(60, 200, (3, 3)), 40)
+
+
+def asked_of(ratings, division):
+    """Which ratings a division asks one by one."""
+    return division.asks(next(iter(RawTable.of(ratings).table.scan())))
+
+
+def test_divided_sums_move_by_at_most_what_each_rating_pays_for(ratings, silent, division):
+    """Enumerated over every seventh rating, from one end of the scale to the other: both kinds attain their bound."""
+    unit, asked = STARS.width / 2 / VALUE_GRID / DIVIDED_GRID, asked_of(ratings, division)
+    most = {True: 0.0, False: 0.0}
+    for row in range(0, len(ratings), 7):
+        vaults = [Vault(neighbour(ratings, row, x), 1.0, noise=NoiseSource.system()) for x in (0, 4)]
+        low, high = (v.divided_sums(3.0, 1.5, division=division, epsilon=0.5) for v in vaults)
+        moved = sum(np.abs(x.values - y.values).sum() for x, y in zip(low, high, strict=True)) / unit
+        kind = bool(asked[row])
+        most[kind] = max(most[kind], moved)
+    part = vaults[0].certificate().parts[0]
+    scale = Fraction(part.noise_scale)
+    assert most[False] == pytest.approx(part.sensitivity)
+    assert most[True] / float(scale) == pytest.approx(part.light_epsilon)
+    assert part.epsilon == pytest.approx(0.5)
+    assert part.light_epsilon == pytest.approx(0.5 * 40 / 256)
+
+
+def test_without_noise_divided_sums_are_weighted_sums(ratings, silent, division):
+    """Oracle: rating by rating, with the weights that the tables state."""
+    v, mask = Vault(ratings, 1.0, noise=NoiseSource.system()), ratings.mask
+    items, users = v.divided_sums(3.3, 1.2, division=division, epsilon=0.5)
+    plain, asked = np.clip(ratings.values - 3.3, -1.2, 1.2), asked_of(ratings, division)
+    wanted_items, wanted_users = np.zeros(mask.n_items), np.zeros(mask.n_users)
+    for u, j, y, single in zip(mask.users, mask.items, plain, asked, strict=True):
+        share = division.item[division.item_class[j], division.user_class[u]] / 16
+        whole = 40 / 256 if single else 1.0
+        wanted_items[j] += int(256 * whole * share) / 256 * y
+        wanted_users[u] += (whole - int(256 * whole * share) / 256) * y
+    np.testing.assert_allclose(items.values, wanted_items, atol=0.02)
+    np.testing.assert_allclose(users.values, wanted_users, atol=0.02)
+
+
+def test_a_rating_in_the_sums_alone_has_a_symbol_that_does_not_depend_on_it(ratings, division):
+    """A channel that shows every value: the others' symbols are their levels, theirs are zero."""
+    v, sure = Vault(ratings, 25.0, noise=NoiseSource.seeded(0)), randomised_response(STARS, 20.0)
+    v.divided_sums(3.0, 1.0, division=division, epsilon=20.0)
+    symbols, asked = pass_through(v, [sure], np.full(len(ratings), 7)), asked_of(ratings, division)
+    np.testing.assert_array_equal(symbols[asked], ratings.levels[asked])
+    assert not symbols[~asked].any()
+    assert 100 < asked.sum() < 800
+
+
+def test_a_divided_budget_is_what_the_dearest_rating_pays(ratings, division):
+    """Sums for 0.8 and symbols for 0.8 cost 0.925 together, not 1.6; a rating more costly than that is refused."""
+    v = Vault(ratings, 1.0, noise=NoiseSource.system())
+    v.divided_sums(3.0, 1.0, division=division, epsilon=0.8)
+    assert v.left == pytest.approx(1 - 0.8 * 40 / 256)
+    with pytest.raises(PrivacyError, match="Nothing was drawn"):
+        pass_through(v, [randomised_response(STARS, 0.9)], np.zeros(len(ratings)))
+    pass_through(v, [randomised_response(STARS, 0.8)], np.zeros(len(ratings)))
+    certificate = v.certificate()
+    assert certificate.private
+    assert certificate.epsilon == pytest.approx(0.8 + 0.8 * 40 / 256)
+    assert "dearest" in certificate.composition
+    with pytest.raises(PrivacyError, match="Nothing was drawn"):
+        v.histogram(np.arange(5), epsilon=0.3)
+
+
+def test_a_divided_vault_is_divided_once_and_asks_nobody_for_everything(ratings, division):
+    v = Vault(ratings, 1.0, noise=NoiseSource.system())
+    v.divided_sums(3.0, 1.0, division=division, epsilon=0.2)
+    with pytest.raises(PrivacyError, match="divided already"):
+        v.divided_sums(3.0, 1.0, division=division, epsilon=0.2)
+    with pytest.raises(PrivacyError, match="not all of them"):
+        v.noisy_ratings(randomised_response(STARS, 0.1), symbol="symbol")
+
+
+def test_who_was_asked_before_a_division_pays_for_that_too(ratings, division):
+    """Everybody gave a symbol for 0.8; a division for 0.3 afterwards would be 1.1 for ratings in the sums alone."""
+    v = Vault(ratings, 1.0, noise=NoiseSource.system())
+    pass_through(v, [randomised_response(STARS, 0.8)], np.zeros(len(ratings)))
+    with pytest.raises(PrivacyError, match="Nothing was drawn"):
+        v.divided_sums(3.0, 1.0, division=division, epsilon=0.3)
 
 
 def test_a_window_narrower_than_the_grid_is_one_step_wide(ratings):

@@ -8,7 +8,7 @@ sees every answer of the mechanism. For one finite table the advantage between l
 attained by calling x where P(y | x) is the larger. A release of several parts is attacked by the sum of their
 log-likelihood ratios, which is optimal (Neyman and Pearson). Whatever the release computes from its parts is
 post-processing and tells nothing more. A part that publishes sums is granted its worst case: the whole sensitivity
-falls on one sum.
+falls on one sum. Where a division says which ratings are asked one by one, the target is one of those that pay most.
 
 **The mean leak**: the paper's Stage 1 as published, attacked by somebody who knows all ratings but one.
 Every noise scale depends on the exact mean, so everybody's noisy rating says something about the target's; and the
@@ -23,7 +23,7 @@ the closed form of `privacy.published` says what they would converge to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import exp
 
@@ -32,7 +32,14 @@ import numpy.typing as npt
 
 from dpsr.arrays import Bools, Floats
 from dpsr.certify import Certificate, Part
-from dpsr.certify.parts import ChannelPart, LaplacePart
+from dpsr.certify.parts import (
+    ChannelPart,
+    DividedSumsPart,
+    LaplacePart,
+    PricedPart,
+    price_one_by_one,
+    price_together,
+)
 from dpsr.evaluate.attacks.guessing import Guesses, epsilon_shown, judge
 from dpsr.privacy.channels.published import AsPublished, worst_data_set
 from dpsr.types import Scale
@@ -52,8 +59,18 @@ def attack_certificate(certificate: Certificate, *, trials: int, seed: int) -> G
     """Draw the answers of every part under either value and call by the likelihood ratio."""
     rng = np.random.default_rng(seed)
     truth = rng.random(trials) < 0.5
-    scores = np.sum([_ratios(part, truth, rng) for part in certificate.parts], axis=0)
+    scores = np.sum([_ratios(part, truth, rng) for part in _parts_of_dearest(certificate)], axis=0)
     return judge(scores, truth, learn=rng.random(trials) < 0.5)
+
+
+def _parts_of_dearest(certificate: Certificate) -> list[Part]:
+    """The parts that a rating is in which pays most: all, or those of one side of a division."""
+    priced = [part for part in certificate.parts if isinstance(part, PricedPart)]
+    if price_together(priced) == price_one_by_one(priced):
+        light = {part: replace(part, weights=()) for part in priced if isinstance(part, DividedSumsPart)}
+        asked = [light.get(part, part) if isinstance(part, DividedSumsPart) else part for part in certificate.parts]
+        return [part for part in asked if not isinstance(part, DividedSumsPart) or part.light]
+    return [part for part in certificate.parts if not isinstance(part, ChannelPart)]
 
 
 def _ratios(part: Part, truth: Bools, rng: np.random.Generator) -> Floats:

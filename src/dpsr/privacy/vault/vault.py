@@ -6,12 +6,16 @@ with its price; a question that would exceed the budget is refused before any no
     histogram      how many ratings have each (pooled) level                       one rating moves two counts by one
     total          the sum of all ratings' distances from a centre                 the scale's width
     window_sums    sums over items and over users of  weight x clip(r - centre)    at most  both weights x window width
+    divided_sums   the same, weights by a public division of the ratings           the heaviest rating's weights
     symbols        one symbol per rating from one of several finite channels       at most the dearest channel
     noisy_ratings  one symbol per rating, all from one finite channel              that channel
 
-Centres, weights, windows and channels are functions of the public mask and of earlier answers. Integers only: values
-are rounded to a fixed grid before they are added, and the noise is discrete. Every question is one pass over blocks of
-users, wherever the ratings are kept.
+A division (`engine.division`) says of every rating whether it is asked for a symbol, in public: then a rating pays for
+symbols and its light weight in the sums, or for its full weight in the sums and no symbol.
+
+Centres, weights, windows, divisions and channels are functions of the public mask and of earlier answers. Integers
+only: values are rounded to a fixed grid before they are added, and the noise is discrete. Every question is one pass
+over blocks of users, wherever the ratings are kept.
 """
 
 from __future__ import annotations
@@ -28,8 +32,20 @@ from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.exact import float_up
-from dpsr.certify.parts import VALUE_GRID, WEIGHT_GRID, ChannelPart, HistogramPart, LaplacePart, PricedPart, SumsPart
+from dpsr.certify.parts import (
+    VALUE_GRID,
+    WEIGHT_GRID,
+    ChannelPart,
+    DividedSumsPart,
+    HistogramPart,
+    LaplacePart,
+    PricedPart,
+    SumsPart,
+    price_one_by_one,
+    price_together,
+)
 from dpsr.engine import Block, BlockResult, Table
+from dpsr.engine.division import GRID, SIXTEENTHS, Division
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import BITS, Channel, Sampler
@@ -72,15 +88,17 @@ class Vault:
         self._journal = journal
         self._charge_reference = charge
         self._parts: list[PricedPart] = []
+        self._division: Division | None = None
 
     @property
     def spent(self) -> Fraction:
-        return sum((Fraction(part.epsilon) for part in self._parts), Fraction(0))
+        """What the rating that paid most has paid."""
+        return price_together(self._parts)
 
     @property
     def left(self) -> float:
-        """What is left of the budget, rounded down."""
-        return -float_up(self.spent - Fraction(self.epsilon))
+        """What is left of the budget for ratings that are asked one by one, rounded down."""
+        return -float_up(price_one_by_one(self._parts) - Fraction(self.epsilon))
 
     def histogram(self, bins: AnyInts, *, epsilon: float) -> NoisyStatistic:
         """Noisy counts of `bins[level]`."""
@@ -113,9 +131,7 @@ class Vault:
         `centre` and `half_width` are in rating points; a user's weight is one less the item's. Both families together
         cost `epsilon` once.
         """
-        step = self.scale.width / 2 / VALUE_GRID
-        limit = max(int(half_width / step), 1)
-        steps = np.clip(np.rint((self.scale.values - centre) / step), -limit, limit).astype(np.int64)
+        steps, step = self._window(centre, half_width)
         item, user = int(item_weight * WEIGHT_GRID), int((1 - item_weight) * WEIGHT_GRID)
 
         def add(block: Block, items: AnyInts) -> BlockResult:
@@ -131,10 +147,54 @@ class Vault:
         values = np.split(noisy.values, [self.census.n_items])
         return NoisyStatistic(values[0], noisy.noise_variance), NoisyStatistic(values[1], noisy.noise_variance)
 
+    def divided_sums(
+        self, centre: float, half_width: float, *, division: Division, epsilon: float
+    ) -> tuple[NoisyStatistic, NoisyStatistic]:
+        """As `window_sums`, every rating with the weights of a public division, which holds from now on.
+
+        `epsilon` is what a rating pays that is in the sums alone. One that is asked one by one pays `light` of `GRID`
+        of it, and its symbol.
+        """
+        if self._division is not None:
+            raise PrivacyError("the ratings are divided already. Nothing was drawn. Ask for divided sums once.")
+        steps, step = self._window(centre, half_width)
+        item, user = division.item_weights, division.user_weights
+
+        def add(block: Block, items: AnyInts, used: AnyInts) -> BlockResult:
+            clipped, codes = steps[block.columns[LEVEL]], division.codes(block)
+            used += np.bincount(codes, minlength=len(used))
+            items += np.bincount(block.items, clipped * item[codes], len(items)).astype(np.int64)
+            users = np.bincount(block.rows, clipped * user[codes], block.n_users)  # exact below 2**53
+            return BlockResult(rows=(users.astype(np.int64),))
+
+        sums = [np.zeros(self.census.n_items, dtype=np.int64), np.zeros(len(item), dtype=np.int64)]
+        answer = self._raw.run(add, sums, reads=[LEVEL])
+        pairs, used = np.column_stack([item, user]).tolist(), np.flatnonzero(answer.sums[1])
+        part = DividedSumsPart(
+            name="window sums",
+            noise_scale=str(laplace_scale(int(np.ptp(steps)) * GRID, epsilon)),
+            steps=tuple(steps.tolist()),
+            weights=tuple((pairs[code][0], pairs[code][1]) for code in used if code <= SIXTEENTHS),
+            light=tuple((pairs[code][0], pairs[code][1]) for code in used if code > SIXTEENTHS),
+            families=(("items", self.census.n_items), ("users", self.census.n_users)),
+            step=step / GRID,
+        )
+        noisy = self._release(part, np.concatenate([answer.sums[0], answer.rows[0]]), unit=step / GRID)
+        self._division = division
+        values = np.split(noisy.values, [self.census.n_items])
+        return NoisyStatistic(values[0], noisy.noise_variance), NoisyStatistic(values[1], noisy.noise_variance)
+
+    def _window(self, centre: float, half_width: float) -> tuple[AnyInts, float]:
+        """What a rating of each level adds to a sum, in whole steps, and what a step is in rating points."""
+        step = self.scale.width / 2 / VALUE_GRID
+        limit = max(int(half_width / step), 1)
+        return np.clip(np.rint((self.scale.values - centre) / step), -limit, limit).astype(np.int64), step
+
     def symbols(self, channels: Mapping[int, Channel], *, choice: str, symbol: str) -> None:
         """One symbol per rating: each passes once through the channel whose number the column `choice` holds.
 
-        They become the column `symbol` of the table.
+        They become the column `symbol` of the table. Where a division holds, ratings that it keeps out have the symbol
+        zero, whatever their value; their `choice` is not looked at.
         """
         mechanism = next(iter(channels.values())).mechanism
         part = ChannelPart(
@@ -145,15 +205,20 @@ class Vault:
         for place, (number, channel) in enumerate(channels.items()):
             at[number] = place * k
             stacked[place * k : (place + 1) * k, : channel.weights.shape[1]] = channel.weights
-        self._draw(
-            part, Sampler(stacked), symbol, lambda block: at[block.columns[choice]] + block.columns[LEVEL], choice
-        )
+        last = len(at) - 1
+
+        def rows(block: Block) -> AnyInts:
+            return at[np.minimum(block.columns[choice], last)] + block.columns[LEVEL]
+
+        self._draw(part, Sampler(stacked), symbol, rows, choice)
 
     def noisy_ratings(self, channel: Channel, *, symbol: str) -> None:
         """One symbol per rating, all through one channel, as the column `symbol` of the table.
 
         Under one key these are the symbols that `privatise` draws, and the receipt is the same.
         """
+        if self._division is not None:
+            raise PrivacyError("the ratings are divided: not all of them may be asked. Nothing was drawn.")
         part = channel_part(channel)
         self._draw(part, Sampler(channel.weights), symbol, lambda block: block.columns[LEVEL])
 
@@ -164,10 +229,13 @@ class Vault:
         self._charge(part)
         if self._journal and self._journal.answered(part) is None:
             self._journal.keep(part, np.empty(0, dtype=np.int64))  # the symbols are kept block by block
-        stream = self._noise.stream()
+        stream, division = self._noise.stream(), self._division
 
         def draw(block: Block) -> BlockResult:
-            return BlockResult({symbol: sampler.draw(rows(block), stream, block.start)})
+            symbols = sampler.draw(rows(block), stream, block.start)
+            if division is not None:
+                symbols[~division.asks(block)] = 0
+            return BlockResult({symbol: symbols})
 
         self._raw.run(draw, reads=[*public, LEVEL], writes=[symbol], secret=True, keep=self._journal is not None)
 
@@ -207,7 +275,7 @@ class Vault:
         return NoisyStatistic(noisy.astype(np.float64) * unit, 2 * (float(scale) * unit) ** 2)
 
     def _charge(self, part: PricedPart) -> None:
-        if self.spent + Fraction(part.epsilon) > Fraction(self.epsilon):
+        if price_together([*self._parts, part]) > Fraction(self.epsilon):
             raise PrivacyError(
                 f"{part.name} would cost {part.epsilon:.6g} and only {self.left:.6g} of {self.epsilon:g} is left. "
                 "Nothing was drawn. Ask for less."

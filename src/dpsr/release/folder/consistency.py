@@ -16,7 +16,7 @@ import numpy as np
 from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.certify.check import Check
-from dpsr.certify.parts import VALUE_GRID, WEIGHT_GRID, SumsPart
+from dpsr.certify.parts import DIVIDED_GRID, VALUE_GRID, WEIGHT_GRID, DividedSumsPart, SumsPart
 from dpsr.types import Mask, Model, Scale
 
 _PIECE = 1 << 18
@@ -29,15 +29,16 @@ _ROUNDING = 1e-6
 def check_consistency(model: Model, mask: Mask, ratings: Floats, certificate: Certificate) -> Iterator[Check]:
     """Whether the parts describe this scale, and the table is this model's."""
     for part in certificate.parts:
-        if isinstance(part, SumsPart):
+        if isinstance(part, SumsPart | DividedSumsPart):
             yield Check(steps_fit(part, model.scale), f"{part.name}: its steps are the levels of the scale")
     yield Check(_is_predicted(model, mask, ratings), "every released rating is what the model predicts of it")
 
 
-def steps_fit(part: SumsPart, scale: Scale) -> bool:
+def steps_fit(part: SumsPart | DividedSumsPart, scale: Scale) -> bool:
     """Whether some window onto the scale has these steps; one step of rounding is allowed at either level."""
     grid = scale.width / 2 / VALUE_GRID
-    stands_for = grid if part.name == "total" else grid / WEIGHT_GRID
+    weights = DIVIDED_GRID if isinstance(part, DividedSumsPart) else WEIGHT_GRID
+    stands_for = grid if part.name == "total" else grid / weights
     if len(part.steps) != scale.n_levels or abs(part.step - stands_for) > _ROUNDING * stands_for:
         return False
     steps, values = np.array(part.steps, dtype=np.float64), scale.values / grid

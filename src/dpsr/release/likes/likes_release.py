@@ -34,7 +34,8 @@ class LikesRelease(ReleaseOfItems[LikesSide]):
 
     nobody = (
         "a release that protects people knows nobody, so it has no list for a user. Pass people's own interactions: "
-        "personalise(interactions).recommend(user), or fold_in(items) for one person."
+        "personalise(interactions).recommend(user), or fold_in(items) for one person "
+        "(on the command line: dpsr personalise, or --liked ITEM)."
     )
 
     @property

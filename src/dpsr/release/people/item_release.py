@@ -32,7 +32,8 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
     method: str = "people"
     nobody = (
         "a release that protects people, or that a rating exists, knows nobody, so it has no list for a user. Pass "
-        "people's own ratings: personalise(ratings).recommend(user), or fold_in(items, values) for one person."
+        "people's own ratings: personalise(ratings).recommend(user), or fold_in(items, values) for one person "
+        "(on the command line: dpsr personalise, or --rated ITEM=RATING)."
     )
 
     @property
