@@ -2,11 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 FAST := not (spark or postgres or browser or notebook or slow)
 CORE := .venv/.core
 
-.PHONY: attack docs notebook site demo test quick slow-list core check fuzz bench benchmark reproduce frontier picture pictures venv clean
+.PHONY: attack docs notebook site demo test tests quick slow-list core check lint types fuzz bench benchmark reproduce frontier picture pictures venv clean
 
 venv: $(STAMP)
 
@@ -22,8 +22,10 @@ $(STAMP): $(CORE)
 demo: $(CORE)  ## the main job on an embedded sample
 	$(BIN)/dpsr demo --out demo-release --force
 
-test: $(STAMP)  ## lint, types, documentation, all tests
-	$(MAKE) --no-print-directory -j2 check site
+test: $(STAMP) lint  ## lint, then types, documentation and all tests side by side: tests wait for programs they start
+	$(MAKE) --no-print-directory -j3 types site tests
+
+tests: $(STAMP)
 	$(PYTEST)
 
 quick: $(STAMP)  ## on every save: no Spark, server, browser or notebook, nothing slow
@@ -32,9 +34,13 @@ quick: $(STAMP)  ## on every save: no Spark, server, browser or notebook, nothin
 slow-list: $(STAMP)  ## measure all tests anew; what takes a second or more is left out of the fast lane
 	$(PYTEST) --slow-list
 
-check: $(STAMP)  ## ruff and mypy
+check: lint types  ## ruff and mypy
+
+lint: $(STAMP)
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
+
+types: $(STAMP)
 	$(BIN)/mypy
 
 fuzz: $(STAMP)  ## ten thousand mutated release folders, in slices

@@ -1,6 +1,6 @@
 """Any learner on people who do not exist: trained on made-up people, tested by fold-in of real held-out ones.
 
-    python -m benchmarks.made_up_people ../shared/data [--epsilon 5] [--seeds 3] [--people N]
+    python -m benchmarks.made_up_people ../shared/data [--epsilon 5] [--seeds 3] [--people N] [--learners a,b]
 
 Not private: noise is seeded, and held-out ratings are raw.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpsr.evaluate.downstream.fold_in_vectors import ALL_FOLDED
 from dpsr.evaluate.downstream.strangers import NDCG, RAW_ROWS, RMSE, score_tables, split_people
 from dpsr.evaluate.sets import sets_in_folder
 
@@ -27,14 +28,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--people", type=int, default=None)
     parser.add_argument("--only", default="")
+    parser.add_argument("--learners", default=",".join(ALL_FOLDED))
     options = parser.parse_args()
+    learners = {name: ALL_FOLDED[name] for name in options.learners.split(",")}
     for one in sets_in_folder(options.data):
         if options.only not in one.name:
             continue
         found: dict[tuple[str, str, str], list[float]] = defaultdict(list)
         for seed in range(options.seeds):
             split = split_people(one.read(seed), seed)
-            for score in score_tables(split, options.epsilon, seed, people=options.people):
+            for score in score_tables(split, options.epsilon, seed, people=options.people, learners=learners):
                 found[score.table, score.learner, score.measure].append(score.value)
                 print(f"{one.name}, {seed}: {score}", file=sys.stderr, flush=True)
         show(one.name, options.epsilon, found)

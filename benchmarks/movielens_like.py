@@ -14,8 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-SHAPES = {1_000_000: (6_040, 3_706), 10_000_000: (69_878, 10_677), 32_000_000: (200_000, 84_000)}
-"""Users and items of MovieLens 1M, 10M and 32M, roundly."""
+SHAPES = {
+    10_000: (200, 1_000),
+    100_000: (610, 9_724),
+    1_000_000: (6_040, 3_706),
+    10_000_000: (69_878, 10_677),
+    32_000_000: (200_000, 84_000),
+}
+"""Users and items of MovieLens latest-small, 1M, 10M and 32M, roundly; the smallest is made up."""
 
 _FACTORS = 6
 _ROWS = 1 << 21

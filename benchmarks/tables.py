@@ -16,12 +16,12 @@ from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import privatise
 from dpsr.types import PrivateRatings
 
-SIZES = {"1M": 1_000_000, "10M": 10_000_000}
+SIZES = {"10k": 10_000, "100k": 100_000, "1M": 1_000_000, "10M": 10_000_000}
 
 
 def sizes(quick: bool) -> list[str]:
-    """The tables of a run, by name."""
-    return ["1M"] if quick else list(SIZES)
+    """The large tables of a run, by name."""
+    return ["1M"] if quick else ["1M", "10M"]
 
 
 @cache

@@ -7,6 +7,7 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import in_turn
 import pytest
 from small_ratings import write_csv
 
@@ -21,17 +22,11 @@ class Refuse(MetaPathFinder):
         if name.partition(".")[0] in REFUSED:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-REFUSED = set(sys.argv.pop(1).split(","))
+REFUSED = set(sys.argv[1].split(","))
 sys.meta_path.insert(0, Refuse())
-from dpsr.cli import main
-commands = " ".join(sys.argv[1:]).split(" then ")
-for command in commands:
-    sys.argv = ["dpsr", *command.split()]
-    try:
-        main()
-    except SystemExit as stop:
-        if stop.code:
-            raise
+sys.path.insert(0, sys.argv[2])
+from in_turn import main
+main([command.split() for command in sys.argv[3:]])
 """
 
 
@@ -68,8 +63,11 @@ def refused():
 
 
 def run(refused, folder, *commands):
-    arguments = [sys.executable, "-c", ALONE, ",".join(sorted(refused)), *" then ".join(commands).split()]
-    return subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False)
+    """How each command ended, all in one process that has the core alone."""
+    arguments = [sys.executable, "-c", ALONE, ",".join(sorted(refused)), str(Path(in_turn.__file__).parent), *commands]
+    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return in_turn.outcomes(done.stderr)
 
 
 def test_what_the_core_does_without_is_what_the_extras_say(refused):
@@ -91,23 +89,30 @@ def test_the_core_alone_releases_verifies_recommends_and_draws_cards(refused, tm
         "card r --out card.html",
         "plan ratings.csv --scale 1:5:1",
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert [one.returncode for one in done] == [0] * 7, [one.stderr for one in done]
     assert (tmp_path / "card.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("command", "advice"),
-    [
-        ("release ratings.csv --scale 1:5:1 --epsilon 1 --out r --yes --engine disk", "Install dpsr[disk]"),
-        ("release ratings.csv --scale 1:5:1 --epsilon 1 --out r --yes --engine spark", "Install dpsr[spark]"),
-        ("card r --out card.html --plots plots", "Install dpsr[plots]"),
-        ("serve r", "Install dpsr[web]"),
-        ("studio ratings.csv", "Install dpsr[web]"),
-    ],
-)
-def test_what_an_extra_is_needed_for_says_which_and_leaves_nothing(refused, tmp_path, command, advice):
-    write_csv(tmp_path / "ratings.csv")
-    done = run(refused, tmp_path, command)
-    assert done.returncode == 2
-    assert advice in " ".join(done.stderr.split())
-    assert [entry.name for entry in tmp_path.iterdir()] == ["ratings.csv"]
+NEEDED = {
+    "release ratings.csv --scale 1:5:1 --epsilon 1 --out r --yes --engine disk": "Install dpsr[disk]",
+    "release ratings.csv --scale 1:5:1 --epsilon 1 --out r --yes --engine spark": "Install dpsr[spark]",
+    "card r --out card.html --plots plots": "Install dpsr[plots]",
+    "serve r": "Install dpsr[web]",
+    "studio ratings.csv": "Install dpsr[web]",
+}
+
+
+@pytest.fixture(scope="module")
+def refusals(refused, tmp_path_factory):
+    """What each command says without its extra, and what all of them leave."""
+    folder = tmp_path_factory.mktemp("core")
+    write_csv(folder / "ratings.csv")
+    return dict(zip(NEEDED, run(refused, folder, *NEEDED), strict=True)), folder
+
+
+@pytest.mark.parametrize("command", NEEDED)
+def test_what_an_extra_is_needed_for_says_which_and_leaves_nothing(refusals, command):
+    done, folder = refusals
+    assert done[command].returncode == 2
+    assert NEEDED[command] in " ".join(done[command].stderr.split())
+    assert [entry.name for entry in folder.iterdir()] == ["ratings.csv"]

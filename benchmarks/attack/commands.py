@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from forked import Forked
 
 ROOT = Path(__file__).parents[2]
 LEVELS = 5
@@ -79,8 +80,10 @@ def _run(command: list[str], cwd: Path, limit: float, environment: dict[str, str
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     variables = {**os.environ, "PYTHONPATH": path, "COLUMNS": "300", **environment}
     variables.pop("DPSR_LEDGER", None)
-    try:
-        run = subprocess.run(command, cwd=cwd, env=variables, capture_output=True, timeout=limit, check=False)
-    except subprocess.TimeoutExpired:
-        return Ended(-1000, "it did not end")
-    return Ended(run.returncode, (run.stdout + run.stderr).decode("utf-8", "surrogateescape"))
+    with Forked(command, cwd=cwd, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            said, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return Ended(-1000, "it did not end")
+    return Ended(process.returncode, said.decode("utf-8", "surrogateescape"))

@@ -90,6 +90,9 @@ def test_of_a_division_what_the_dearest_rating_pays_counts():
     assert price_together([bins, part, tables]) == one_by_one > Fraction(5, 4)
     assert price_together([bins, part, tables]) < Fraction(5, 4) + Fraction(tables.epsilon), "not all of it"
     assert price_together([part, part, tables]) == 2 + Fraction(tables.epsilon), "two divisions: everything adds up"
+    assert price_together([tables, bins, part]) == Fraction(5, 4) + Fraction(tables.epsilon), (
+        "everybody was asked before"
+    )
     assert price_together([bins, tables]) == Fraction(1, 4) + Fraction(tables.epsilon)
 
 

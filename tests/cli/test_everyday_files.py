@@ -2,9 +2,9 @@
 
 import json
 import os
-import subprocess
 import sys
 
+import forked
 import pyarrow.parquet as pq
 import pytest
 from small_ratings import options, write_csv
@@ -42,15 +42,15 @@ def test_a_file_without_header_is_said_by_place(dpsr, here):
 
 
 def test_ratings_may_come_through_a_pipe(here):
-    text = write_csv(here / "r.csv").read_bytes()
+    text = write_csv(here / "r.csv").read_text()
     command = [sys.executable, "-m", "dpsr", "release", "-", *options("out")]
-    run = subprocess.run(command, input=text, capture_output=True, check=False)
+    run = forked.run(command, text)
     assert run.returncode == 0, run.stderr
-    assert b"standard input: 300 ratings" in run.stdout
+    assert "standard input: 300 ratings" in run.stdout
     assert load_release(here / "out").mask.n_ratings == 300
-    unagreed = subprocess.run(command[:-1], input=text, capture_output=True, check=False)
+    unagreed = forked.run(command[:-1], text)
     assert unagreed.returncode == 2
-    assert b"--yes" in unagreed.stderr
+    assert "--yes" in unagreed.stderr
 
 
 # -- titles
@@ -140,10 +140,8 @@ def test_settings_that_cannot_be_meant_are_refused(dpsr, here, text, word):
 def test_a_pipe_sees_no_line_wider_than_80_columns_but_what_people_wrote(here):
     write_csv(here / "r.csv")
     environment = {**os.environ, "COLUMNS": "80"}
-    run = subprocess.run(
-        [sys.executable, "-m", "dpsr", "release", "r.csv", *options("out")],
-        capture_output=True, text=True, env=environment, check=True,
-    )  # fmt: skip
+    run = forked.run([sys.executable, "-m", "dpsr", "release", "r.csv", *options("out")], env=environment)
+    assert run.returncode == 0
     assert max(len(line) for line in run.stdout.splitlines() if "SHA-256" not in line) <= 80
 
 
@@ -161,5 +159,5 @@ def test_a_description_says_which_columns_were_taken_and_reads_a_pipe(dpsr, here
     write_csv(here / "r.csv")
     assert "Columns: user = 'userId', item = 'movieId', rating = 'rating'." in dpsr("describe", "r.csv").out
     command = [sys.executable, "-m", "dpsr", "describe", "-"]
-    run = subprocess.run(command, input=(here / "r.csv").read_bytes(), capture_output=True, check=True)
-    assert b"300" in run.stdout
+    run = forked.run(command, (here / "r.csv").read_text())
+    assert "300" in run.stdout

@@ -1,6 +1,7 @@
 """Interactions on the command line: which reading was taken is said, and what makes no sense is one sentence."""
 
 import json
+import re
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -52,6 +53,9 @@ def test_a_log_without_ratings_is_released_served_and_explained(dpsr, purchases,
     assert pq.read_table(tmp_path / "lists.parquet").num_rows == 4 * 150
     assert "everything they rated or did" in dpsr("explain", "--release", tmp_path / "r").out
     assert dpsr("card", tmp_path / "r", "--out", tmp_path / "card.html").code == 0
+    made = dpsr("synthesise", tmp_path / "r", "--people", "30", "--out", tmp_path / "people.parquet")
+    assert "made-up interactions written" in made.out
+    assert pq.read_table(tmp_path / "people.parquet").column_names == ["user", "item"]
 
 
 def test_a_rating_column_that_is_not_asked_for_is_named_with_both_readings(dpsr, catalogue, tmp_path):
@@ -83,7 +87,6 @@ def test_repeated_interactions_are_added_up_and_said_in_memory_and_on_disk(dpsr,
         (["--likes", "--scale", "1:5:1"], "leave out --scale"),
         (["--likes", "--method", "paper"], "--method default"),
         (["--likes", "--weight", "price"], "price"),
-        (["--likes", "--engine", "spark"], "--engine disk"),
         (["--scale", "1:5:1", "--unit", "user", "--weight", "count"], "--likes"),
     ],
 )
@@ -126,4 +129,25 @@ def test_a_release_of_ratings_and_one_of_interactions_each_say_how_to_ask_them(d
     assert "--liked ITEM" in asked.err
     assert "--liked ITEM" in dpsr("predict", tmp_path / "r", purchases).err
     assert "knows nobody" in dpsr("recommend", tmp_path / "r", "--user", "u1").err
-    assert "interactions" in dpsr("synthesise", tmp_path / "r", "--out", tmp_path / "p.parquet").err
+
+
+def test_describe_takes_a_file_without_ratings_and_says_that_its_shape_is_secret(dpsr, purchases, tmp_path):
+    found = dpsr("describe", purchases)
+    assert found.code == 0, found.err
+    for words in ("There is no rating column", "interactions per", "not private, for your eyes only", "750"):
+        assert words in found.out
+    shape = json.loads(dpsr("describe", purchases, "--json").out)
+    assert (shape["n_users"], shape["n_items"], shape["n_ratings"]) == (150, 30, 750)
+    rated = log(tmp_path / "ratings.csv", "user,item,rating", ["4"])
+    assert "No rating was looked at" in dpsr("describe", rated).out
+    assert "Who did what is their secret" in dpsr("describe", rated, "--likes").out
+
+
+def test_memory_that_does_not_hold_the_products_of_frequent_cells_is_refused_with_the_least_that_would(dpsr, tmp_path):
+    file = log(tmp_path / "log.csv")
+    done = dpsr(*arguments(file, tmp_path / "r", "--engine", "disk", "--memory", "500MB"))
+    assert done.code == 2
+    least, allowed = (int(one) for one in re.search(r"at least (\d+) MB, --memory allows (\d+) MB", done.err).groups())
+    assert allowed == 500
+    assert 750 <= least <= 800, "the interpreter's 350 MB and 400 for the products"
+    assert not (tmp_path / "r").exists()

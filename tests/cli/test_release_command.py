@@ -1,8 +1,8 @@
 """`dpsr release`: one command from a file to a folder; every refusal is one sentence and leaves nothing behind."""
 
-import subprocess
 import sys
 
+import forked
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -65,7 +65,7 @@ def test_without_yes_it_asks_and_no_means_nothing_happens(csv, tmp_path):
         "--out",
         tmp_path / "r",
     ]
-    run = subprocess.run(command, input="n\n", capture_output=True, text=True, check=False)
+    run = forked.run(command, "n\n")
     assert run.returncode == 1
     assert "Spend this budget" in run.stdout
     assert not (tmp_path / "r").exists()

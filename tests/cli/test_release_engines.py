@@ -1,13 +1,16 @@
 """`dpsr release` on disk and on Spark, end to end, and what cannot be combined."""
 
+import json
 import os
 import shutil
-import subprocess
 import sys
 
+import forked
 import numpy as np
 import pytest
+from in_turn import outcomes
 from small_ratings import options, write_csv
+from spark_cases import QUICK
 
 from dpsr import load_release
 from dpsr.pipeline.cards import redraw
@@ -117,11 +120,34 @@ needs_java = pytest.mark.skipif(
 )
 
 
-def on_spark(csv, tmp_path, *more, **environment):
-    arguments = [*options(str(tmp_path / "r"), epsilon="1"), "--engine", "spark", *map(str, more)]
-    command = [sys.executable, "-m", "dpsr", "release", str(csv), *arguments]
-    env = {**os.environ, "COLUMNS": "200", **environment}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+def words_on_spark(folder, *more):
+    out = options(str(folder / "r"), epsilon="1")
+    return ["release", str(folder / "ratings.csv"), *out, "--engine", "spark", *map(str, more)]
+
+
+def on_spark(csv, tmp_path, **environment):
+    command = [sys.executable, "-m", "dpsr", *words_on_spark(tmp_path)]
+    return forked.run(command, env={**os.environ, "COLUMNS": "200", **environment})
+
+
+@pytest.fixture(scope="module")
+def in_turn_on_spark(tmp_path_factory):
+    """Two releases and a refusal, in one process after the other, for Java takes long to start."""
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("default", "paper", "bad")}
+    defaults = tmp_path_factory.mktemp("defaults")
+    (defaults / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in QUICK.items()))
+    environment = {**os.environ, "COLUMNS": "200", "SPARK_CONF_DIR": str(defaults)}
+    for folder in folders.values():
+        write_csv(folder / "ratings.csv")
+    with (folders["bad"] / "ratings.csv").open("a") as file:
+        file.write("u1,i1,4\n" * 2)
+    Ledger.create(str(folders["bad"] / "l.db"), "films", "3")
+    words = [words_on_spark(folders[method], "--method", method) for method in ("default", "paper")]
+    words.append(words_on_spark(folders["bad"], "--ledger", folders["bad"] / "l.db"))
+    run = forked.run([sys.executable, "-m", "in_turn", json.dumps(words)], env=environment)
+    assert run.returncode == 0, run.stderr
+    found = dict(zip(folders, outcomes(run.stderr), strict=True))
+    return {name: (folder, found[name]) for name, folder in folders.items()}
 
 
 def check_refused_on_spark(run, tmp_path, words, left=("ratings.csv",)):
@@ -135,24 +161,23 @@ def check_refused_on_spark(run, tmp_path, words, left=("ratings.csv",)):
 @pytest.mark.spark
 @needs_java
 @pytest.mark.parametrize("method", ["default", "paper"])
-def test_a_release_on_spark_verifies(dpsr, csv, tmp_path, method):
-    run = on_spark(csv, tmp_path, "--method", method)
+def test_a_release_on_spark_verifies(dpsr, in_turn_on_spark, method):
+    folder, run = in_turn_on_spark[method]
     assert run.returncode == 0, run.stderr
-    assert dpsr("verify", tmp_path / "r").code == 0
-    assert len(load_release(tmp_path / "r").ratings) == 300
-    check_card(tmp_path / "r")
+    assert dpsr("verify", folder / "r").code == 0
+    assert load_release(folder / "r").method == method
+    assert len(load_release(folder / "r").ratings) == 300
+    check_card(folder / "r")
     assert [line for line in run.stderr.splitlines() if not line.endswith("...")] == [], "Spark speaks for itself"
 
 
 @pytest.mark.spark
 @needs_java
-def test_a_bad_rating_on_spark_is_one_sentence_and_costs_nothing(csv, tmp_path):
-    csv.write_text(csv.read_text() + "u1,i1,4\n" * 2)
-    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "3")
-    run = on_spark(csv, tmp_path, "--ledger", tmp_path / "l.db")
-    check_refused_on_spark(run, tmp_path, "user 'u1' and item 'i1'", ("ratings.csv", "l.db"))
+def test_a_bad_rating_on_spark_is_one_sentence_and_costs_nothing(in_turn_on_spark):
+    folder, run = in_turn_on_spark["bad"]
+    check_refused_on_spark(run, folder, "user 'u1' and item 'i1'", ("ratings.csv", "l.db"))
     assert "ratings.csv: pairs of user and item rated more than once: 1, with " in run.stderr
-    assert ledger.budget().charges == 0
+    assert Ledger.open(str(folder / "l.db")).budget().charges == 0
 
 
 def test_spark_without_java_says_what_to_install(csv, tmp_path):

@@ -14,6 +14,7 @@ import sys
 import time
 
 import pytest
+from forked import Forked
 from small_ratings import options, write_csv
 
 from dpsr.privacy.ledger.ledger import Ledger
@@ -31,7 +32,7 @@ def ledger(tmp_path):
 
 def start(folder, name, *more):
     arguments = [*options(f"out/{name}"), "--ledger", "l.db", *more]
-    return subprocess.Popen(
+    return Forked(
         [sys.executable, "-m", "dpsr", "release", "ratings.csv", *arguments],
         cwd=folder,
         stdout=subprocess.PIPE,
@@ -91,7 +92,7 @@ def test_an_interrupt_leaves_nothing_and_says_what_was_spent(ledger, tmp_path, n
 
 def test_an_interrupt_at_the_question_spends_nothing(ledger, tmp_path):
     command = [sys.executable, "-m", "dpsr", "release", "ratings.csv", *options("out/r")[:-1], "--ledger", "l.db"]
-    process = subprocess.Popen(
+    process = Forked(
         command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     said = ""

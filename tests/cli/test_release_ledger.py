@@ -98,6 +98,7 @@ def test_among_several_data_sets_one_is_named(dpsr, csv, tmp_path, ledger):
         (["--scale", "1:3:1"], "not on the scale"),
         (["--scale", "5:1:1"], "lowest to its highest"),
         (["--epsilon", "nan"], "epsilon must be"),
+        (["--epsilon", "1e-9"], "from 0.000001 to 30"),
         (["--dataset", "songs"], "no data set 'songs'"),
         (["--out", "ratings.csv"], "is a file"),
         (["--out", "other"], "not a release"),

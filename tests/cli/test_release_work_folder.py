@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+from forked import Forked
 from small_ratings import options, write_csv
 
 from dpsr.data import realistic
@@ -156,16 +157,16 @@ def test_the_demo_replaces_its_own_release_and_no_other(dpsr, csv, ledger, tmp_p
 
 def start(folder, *more, **how):
     command = [sys.executable, "-m", "dpsr", *map(str, on_disk("ratings.csv", "out/r", *more))]
-    return subprocess.Popen(
+    return Forked(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE, text=True, **how
     )
 
 
-def at_the_question(folder, *more, **how):
+def at_the_question(folder, *more, start=Forked, **how):
     """A run that has read its ratings and waits for a yes: its blocks are on disk, and time does not matter."""
     command = [sys.executable, "-m", "dpsr", *map(str, on_disk("ratings.csv", "out/r", *more))]
     command.remove("--yes")
-    process = subprocess.Popen(
+    process = start(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE, text=True, **how
     )
     said = ""
@@ -215,7 +216,8 @@ def test_a_run_that_is_told_to_end_takes_its_raw_blocks_along(csv, ledger, tmp_p
 
 def test_a_hang_up_is_ignored_where_it_was_ignored_before(csv, tmp_path):
     """As under nohup."""
-    process = at_the_question(tmp_path, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
+    process = at_the_question(tmp_path, start=subprocess.Popen, **ignoring)
     process.send_signal(signal.SIGHUP)
     _, complaint = process.communicate("y\n")
     assert process.returncode == 0, complaint

@@ -1,13 +1,13 @@
 """Ratings from a database: the same table as from a file, read only, and never a password in what is said."""
 
 import sqlite3
-import subprocess
 import sys
 import traceback
 from datetime import UTC, datetime
 from decimal import Decimal
 from uuid import UUID
 
+import forked
 import numpy as np
 import psycopg
 import pytest
@@ -206,10 +206,7 @@ def test_a_release_from_postgresql_charged_to_a_ledger_in_it(stocked, tmp_path):
     """Both in one database, as a team would have it; the command never shows where it lives in full."""
     Ledger.create(stocked, "ratings", "1")
     options = ["--scale", "1:5:1", "--epsilon", "0.1", "--out", "r", "--ledger", stocked, "--yes"]
-    run = subprocess.run(
-        [sys.executable, "-m", "dpsr", "release", stocked, "--query", QUERY, *options],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    run = forked.run([sys.executable, "-m", "dpsr", "release", stocked, "--query", QUERY, *options], cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert len(load_release(tmp_path / "r").ratings) == 200
     assert Ledger.open(stocked).budget().releases == 1

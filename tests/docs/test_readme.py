@@ -70,6 +70,19 @@ def test_the_python_runs_in_the_same_folder(walked, monkeypatch):
     assert (folder / "from_python" / "certificate.json").exists()
 
 
+def test_a_shop_with_a_log_gets_its_lists(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    goods = ["milk", "bread", *(f"article {k}" for k in range(10))]
+    rows = [f"c{k},{goods[(k * j) % len(goods)]},{1 + j % 3}" for k in range(400) for j in range(1, 8)]
+    (tmp_path / "orders.csv").write_text("\n".join(["customer,article,quantity", *rows]))
+    lines = re.findall(r"^ {4}(dpsr .*shop.*)$", README.read_text("utf-8"), flags=re.MULTILINE)
+    shown = [run(shlex.split(line)) for line in lines]
+    assert [line.split()[1] for line in lines] == ["release", "verify", "personalise", "recommend"]
+    assert "Verified, private" in shown[1]
+    assert "400 people" in shown[2]
+    assert "article" in shown[3]
+
+
 def test_links_of_the_readme_lead_somewhere():
     for target in re.findall(r"\]\(([^)#:]+)\)", README.read_text("utf-8")):
         assert (README.parent / target).exists(), target

@@ -3,13 +3,17 @@
 Resources are known by the fixtures that a test asks for, or by a marker where there is no fixture. What is slow was
 measured: `make slow-list` runs every test and keeps in `tests/slow.txt` those that take a second or more of processor
 time, that of programs they start included; a clock would measure who else uses the machine. Files with slow tests are
-handed out first, so that no worker is left alone with one at the end.
+handed out first, so that no worker is left alone with one at the end; files that need Spark go to one worker, for it
+takes longest to start.
 """
 
+import gc
 import os
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
+import forked
 import pytest
 
 RESOURCES = {"postgres": "postgres", "chromium": "browser"}
@@ -18,6 +22,8 @@ RESOURCES = {"postgres": "postgres", "chromium": "browser"}
 SOURCE = Path(__file__).parents[2] / "src"
 SLOW_LIST = Path(__file__).parents[1] / "slow.txt"
 SECONDS = 1.0
+SPARK = 1_000.0
+"""More than any file takes: what Spark's own processes take is not known to the list."""
 
 _spent: defaultdict[str, float] = defaultdict(float)
 _before = [0.0]
@@ -46,7 +52,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker("postgres")
         if function_of(item.nodeid) in slow:
             item.add_marker("slow")
-    items.sort(key=lambda item: -files.get(file_of(item.nodeid), 0.0))
+    items.sort(key=lambda item: -files.get(file_of(item.nodeid), 0.0) - SPARK * needs_spark(file_of(item.nodeid)))
 
 
 def slow_tests():
@@ -59,6 +65,23 @@ def file_of(nodeid):
     return nodeid.partition("::")[0]
 
 
+@cache
+def needs_spark(file):
+    return "from spark_cases import" in (SLOW_LIST.parents[1] / file).read_text("utf-8")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Files as a whole, those that need Spark together."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return "spark" if needs_spark(file_of(nodeid)) else file_of(nodeid)
+
+    return ByFile(config, log)
+
+
 def function_of(nodeid):
     """The test without its parameters: its cases are fast or slow together."""
     return nodeid.partition("[")[0]
@@ -67,11 +90,19 @@ def function_of(nodeid):
 # --- measuring ---
 
 
+def is_there(name):
+    """Whether a test that was measured once still exists."""
+    path = SLOW_LIST.parents[1] / file_of(name)
+    return path.exists() and f"def {name.rpartition('::')[2]}(" in path.read_text("utf-8")
+
+
 def processor_seconds():
-    return sum(os.times()[:4])
+    return sum(os.times()[:4]) + forked.spent[0]
 
 
 def pytest_collection_finish():
+    """From here on the collector of garbage does not look at thousands of tests and modules each time."""
+    gc.freeze()
     _before[0] = processor_seconds()
 
 
@@ -88,8 +119,9 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_sessionfinish(session):
+    gc.unfreeze()  # or libraries would complain at the end about what nobody collected
     if session.config.getoption("slow_list") and not hasattr(session.config, "workerinput"):
-        others = {name: seconds for name, seconds in slow_tests().items() if name not in _spent}
+        others = {name: seconds for name, seconds in slow_tests().items() if name not in _spent and is_there(name)}
         found = others | {name: seconds for name, seconds in _spent.items() if seconds >= SECONDS}
         ordered = sorted(found.items(), key=lambda one: -one[1])
         SLOW_LIST.write_text("".join(f"{seconds:.1f} {name}\n" for name, seconds in ordered), "utf-8")

@@ -8,10 +8,12 @@ import sys
 import warnings
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import dpsr
 from dpsr.data import realistic
 from dpsr.data.spark.frame import spark_table
 from dpsr.engine import BlockResult
@@ -44,6 +46,8 @@ QUICK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # compiled soon, not well
     "spark.log.level": "OFF",
+    "spark.python.daemon.module": "spark_daemon",
+    "spark.executorEnv.PYTHONPATH": os.pathsep.join(map(str, [Path(__file__).parent, Path(dpsr.__file__).parents[1]])),
 }
 
 

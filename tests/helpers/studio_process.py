@@ -1,11 +1,14 @@
 """The real `dpsr studio` in a folder of its own, and plain HTTP to it."""
 
 import http.client
+import os
 import re
 import subprocess
 import sys
 from contextlib import contextmanager
 from urllib.parse import urlencode, urlsplit
+
+import forked
 
 
 class Studio:
@@ -41,10 +44,12 @@ class Studio:
 
 
 @contextmanager
-def studio_in(folder, *arguments):
-    """`dpsr studio` in `folder`; yields it once it listens, and stops it."""
-    command = [sys.executable, "-m", "dpsr", "studio", *arguments]
-    process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+def studio_in(folder, *arguments, program="forked_studio"):
+    """`dpsr studio` in `folder`; yields it once it listens, and stops it. Its commands are processes, too."""
+    command = [sys.executable, "-m", *program.split(), *arguments]
+    environment = {**os.environ, forked.SERVER: forked.server()}
+    start = forked.Forked if program == "forked_studio" else subprocess.Popen
+    process = start(command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     said = ""
     while "token=" not in said:
         line = process.stderr.readline()
@@ -61,4 +66,4 @@ def studio_in(folder, *arguments):
 def run(folder, *arguments):
     """A command in the folder; what it printed."""
     command = [sys.executable, "-m", "dpsr", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return forked.run(command, cwd=folder)

@@ -92,3 +92,65 @@ def test_the_scale_of_second_moments_is_what_drawn_people_have():
     counts[3] = 400
     found = Activity(counts).squares(centre, favour) * (n / SIZES[3]) ** 2
     assert found == pytest.approx(total, rel=0.15)
+
+
+def test_posterior_means_are_those_of_the_law_that_popularities_have():
+    """The oracle: two values, of known shares, read with noise; Bayes' rule by hand."""
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random(4_000) < 0.1, 6.0, 0.0)
+    y = truth + rng.normal(size=4_000)
+    found = Popularity.none(4_000).add(np.arange(4_000), y, 1.0).believed
+    odds = 0.1 / 0.9 * np.exp(6 * y - 18)
+    exact = 6 * odds / (1 + odds)
+    assert np.abs(found - exact).mean() < 0.15
+    assert ((found - truth) ** 2).mean() < 1.5 * ((exact - truth) ** 2).mean() < 0.1 * ((y - truth) ** 2).mean()
+
+
+def test_the_luckiest_of_many_drowned_cells_is_not_believed():
+    """What made the number of frequent cells swing: the tallest noise of ten thousand cells stood for popularity."""
+    rng = np.random.default_rng(1)
+    found = Popularity.none(10_000).add(np.arange(10_000), rng.normal(size=10_000), 1.0)
+    assert found.estimate.max() > 3.5
+    assert found.believed.max() < 0.5
+    assert found.believed.min() >= 0
+
+
+def test_posterior_means_keep_the_sum_of_what_was_there_and_read_rounds_of_several_precisions():
+    rng = np.random.default_rng(2)
+    truth = 200 / (10 + np.arange(3_000.0))
+    one = Popularity.none(3_000).add(np.arange(3_000), truth + rng.normal(size=3_000), 1.0)
+    cells = plan.next_cells(one, 3_000)
+    two = one.add(cells, truth[cells] + 0.3 * rng.normal(size=len(cells)), 0.3)
+    assert two.believed.sum() == pytest.approx(truth.sum(), rel=0.1)
+    assert ((two.believed - truth) ** 2).sum() < 0.8 * ((two.shown - truth) ** 2).sum()
+
+
+def test_the_number_of_frequent_cells_hardly_depends_on_the_noise_of_counts():
+    truth = 25.0 / (1 + 0.05 * np.arange(9_000)) ** 1.2
+    sizes = []
+    for seed in range(6):
+        noisy = truth + np.random.default_rng(seed).normal(0, 1.5, 9_000)
+        sizes.append(len(plan.frequent_cells(Popularity.none(9_000).add(np.arange(9_000), noisy, 1.5), 4e4, 5.0)))
+    assert max(sizes) <= 1.6 * min(sizes), sizes
+
+
+def test_a_small_sample_ends_the_number_of_frequent_cells_whatever_epsilon_is():
+    """Interactions of few who did much tell more than those of many who did little."""
+    y = 400.0 / (10 + np.arange(3_000))
+    known = Popularity.none(3_000).add(np.arange(3_000), y, 0.02)
+    heavy, light = (len(plan.frequent_cells(known, 1e4, 0.01, people)) for people in (100.0, 10_000.0))
+    assert light < 0.5 * heavy
+    p = y / y.sum()
+    alone = plan.strength(y, 1e4, 2.0)
+    assert plan.strength(y, 1e4, 2.0, 0.0) == alone
+    g = (p / p.max()) ** 0.25
+    h = p * g * g / (p * g * g).sum()
+    by_hand = sum(((p * g) ** 2) ** 2 / (4.0 + 50 * h**2)) ** 0.5 * plan.TASTE * 1e4 / (p * g * g).sum()
+    assert plan.strength(y, 1e4, 2.0, 50.0) == pytest.approx(by_hand)
+
+
+def test_second_moments_get_everything_at_once_only_where_more_counts_would_change_no_list():
+    y = 400.0 / (10 + np.arange(3_000))
+    known, roughly = (Popularity.none(3_000).add(np.arange(3_000), y, noise) for noise in (0.02, 0.5))
+    assert plan.first_moments(known, 3_000) == 1.0
+    assert plan.first_moments(roughly, 3_000) == plan.FIRST_MOMENTS

@@ -1,6 +1,8 @@
 """Wheel and sdist: they build, hold what a stranger needs and nothing else, and the installed wheel works by itself."""
 
+import importlib.util
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -69,6 +71,42 @@ def test_the_installed_wheel_runs_from_anywhere(built, tmp_path):
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert (tmp_path / "s" / "ratings.csv").exists()
+
+
+@pytest.fixture(scope="module")
+def hatch_build():
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def relative(page):
+    """What leads somewhere only where there are folders."""
+    return [target for target in re.findall(r"\]\(([^)]+)\)", page) if not target.startswith("https://")]
+
+
+def test_a_package_page_has_no_link_that_leads_nowhere_and_no_address_is_made_up(built):
+    (wheel,) = built.glob("*.whl")
+    archive = zipfile.ZipFile(wheel)
+    (name,) = [name for name in archive.namelist() if name.endswith("/METADATA")]
+    page = archive.read(name).decode()
+    assert relative((ROOT / "README.md").read_text("utf-8")), "so there was something to replace"
+    assert not relative(page)
+    assert "which unit do I need?" in page, "the words stay"
+    assert "Project-URL" not in page
+    assert "source archive" in page
+
+
+def test_an_address_said_when_building_makes_links_and_pictures_absolute(hatch_build):
+    readme, address = (ROOT / "README.md").read_text("utf-8"), "https://example.org/dpsr"
+    page = hatch_build.page_of(readme, address)
+    assert not relative(page)
+    for target in relative(readme):
+        kind = "raw" if target.endswith(".png") else "blob"
+        assert f"]({address}/{kind}/HEAD/{target})" in page
+    for url in hatch_build.urls_of(address).values():
+        assert (ROOT / url.removeprefix(address).removeprefix("/blob/HEAD/")).exists()
 
 
 def test_the_extras_are_named_in_the_readme_by_what_they_are_for():

@@ -1,17 +1,14 @@
 """The paper's pipeline as passes over a table: the in-memory fit under one seed, wherever the table is kept."""
 
-import os
-import shutil
-import subprocess
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pytest
+from spark_cases import needs_spark, session_of
 
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.data import realistic
 from dpsr.data.assemble import mask_of_cells
+from dpsr.data.spark import spark_table
 from dpsr.engine.disk import ITEMS, DiskTable
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import ParameterError, PrivacyError
@@ -89,34 +86,16 @@ def test_lopsided_tables_are_ordinary(tmp_path):
     assert_same(DPSR.paper(5.0, random_state=5).fit_table(raw), DPSR.paper(5.0, random_state=5).fit(ratings))
 
 
-ON_SPARK = """
-import sys
-from dpsr import DPSR
-from dpsr.data import realistic
-from dpsr.data.spark import spark_table
-from dpsr.data.spark.session import start_session
-from dpsr.release import write_release
-from pathlib import Path
-
-session, ratings = start_session("1"), realistic(0, n_users=80, n_items=50, n_ratings=2_500)
-frame = session.createDataFrame(ratings.to_arrow())
-raw = spark_table(session, frame, scale=ratings.scale, partitions=2, block_ratings=300)
-assert raw.table.sum_bytes == (1 << 28) // 2, "every task sends its own sums to the driver"
-raw.table.sum_bytes = 8 * 900
-contents = DPSR.paper(2.0, random_state=5, n_iter=12).fit_table(raw)
-write_release(contents, Path(sys.argv[1]))
-"""
-
-
-@pytest.mark.spark
-@pytest.mark.skipif(
-    "CI" not in os.environ and shutil.which("java") is None, reason="Spark needs Java, which is not installed"
-)
+@needs_spark[0]
+@needs_spark[1]
+@needs_spark[2]
 def test_on_spark_the_predictions_are_those_in_memory(ratings, tmp_path):
-    """In a process of its own: Spark stays in the one it was started in."""
-    command = [sys.executable, "-c", ON_SPARK, str(tmp_path / "r")]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
+    with session_of("local[1]", **{"spark.io.encryption.enabled": "true"}) as session:
+        frame = session.createDataFrame(ratings.to_arrow())
+        raw = spark_table(session, frame, scale=ratings.scale, partitions=2, block_ratings=300)
+        assert raw.table.sum_bytes == (1 << 28) // 2, "every task sends its own sums to the driver"
+        raw.table.sum_bytes = 8 * 900
+        write_release(DPSR.paper(2.0, random_state=5, n_iter=12).fit_table(raw), tmp_path / "r")
     assert not verify(tmp_path / "r").fails
     release = load_release(tmp_path / "r")
     assert_same(release.contents, DPSR.paper(2.0, random_state=5, n_iter=12).fit(ratings))

@@ -176,17 +176,17 @@ def test_every_field_of_a_certificate_is_needed(release):
 
 
 def test_a_table_that_would_take_hours_to_price_is_refused_at_once(release):
-    """Pairs of rows are compared where a delta is stated: 100 tables of this size would take an hour."""
+    """Pairs of rows are compared where a delta is stated: a hundred tables of this size would take hours."""
     row = [1 << 50] * 3 + [0] * 400 + [(1 << 62) - 3 * (1 << 50)]
 
     def many(record):
-        record["parts"][CHANNEL].update(tables=[[row] * 60] * 90, at_epsilon=1.0)
-        record["public"]["levels"] = 60
+        record["parts"][CHANNEL].update(tables=[[row] * 200], at_epsilon=1.0)
+        record["public"]["levels"] = 200
 
     refused(release, rewrite(release, "certificate.json", many), "too large to compare")
 
     def more(record):
-        record["parts"][CHANNEL].update(tables=[[[0] * 3_000] * 1_000] * 2)
+        record["parts"][CHANNEL].update(tables=[[[0] * 2_001] * 1_000] * 2)
 
     refused(release, rewrite(release, "certificate.json", more), "more than 4,000,000 cells")
 

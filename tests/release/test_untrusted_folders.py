@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 
+import forked
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -195,12 +196,11 @@ def test_one_long_id_repeated_takes_its_room_once(tmp_path):
 
 def run(*arguments, megabytes=3_000):
     """A command as a shell would see it; it may not take more than this much memory."""
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
-
     command = [sys.executable, "-m", "dpsr", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, preexec_fn=limit)
+    process = forked.Forked(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    resource.prlimit(process.pid, resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+    shown, complaint = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(command, process.returncode, shown, complaint)
 
 
 def test_a_bomb_does_not_exhaust_a_command(release):
@@ -252,7 +252,7 @@ def test_reasons_in_colours_do_not_reach_the_terminal(release, tmp_path):
     for arguments in (["verify", release], ["recommend", release, "--user", "1"], ["compare", release]):
         environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": "200"}
         command = [sys.executable, "-m", "dpsr", *map(str, arguments)]
-        shown = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        shown = forked.run(command, env=environment)
         assert "\x1b]8;" not in shown.stdout + shown.stderr, "no link was made"
         assert "[bold red]x[/bold red]" in shown.stdout + shown.stderr
     assert json.loads(run("verify", release, "--json").stdout)["reasons"][0].startswith("[bold red]")

@@ -32,6 +32,7 @@ def requests():
 
 def holders():
     """The kinds of live objects that hold the canary, as text or as bytes."""
+    gc.unfreeze()  # what was there before the tests may hold it now
     gc.collect()
     return [type(thing) for thing in gc.get_objects() for one in _parts(thing) if _holds(one)]
 
@@ -44,9 +45,14 @@ def _parts(thing):
 
 
 def _holds(one):
+    """Most texts are told apart by the canary's tail, which may stand here; spelling it each time takes long."""
     if type(one) is str:
-        return canary() in one
-    return type(one) in (bytes, bytearray) and canary().encode() in one
+        return "-7d1f" in one and canary() in one
+    return type(one) in (bytes, bytearray) and b"-7d1f" in one and canary().encode() in one
+
+
+def test_the_tail_is_the_canary_s():
+    assert "-7d1f" in canary()
 
 
 def in_text(metrics):

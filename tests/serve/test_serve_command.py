@@ -7,6 +7,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import forked
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from live_server import ask
@@ -64,6 +65,6 @@ def test_what_is_no_release_and_a_port_that_is_taken_are_refused_in_a_sentence(s
         ([str(folders["value"]), "--port", str(serving.port)], "Choose another port with --port"),
     ]:
         command = [sys.executable, "-m", "dpsr", "serve", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = forked.run(command)
         assert done.returncode == 2
         assert words in " ".join(done.stderr.split())

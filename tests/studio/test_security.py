@@ -198,6 +198,10 @@ def test_a_port_that_is_taken_is_refused_in_a_sentence(inside, folder):
 
 
 def test_ctrl_c_stops_it_and_is_no_failure(tmp_path):
-    with studio_in(tmp_path) as found:
+    """The program as it is typed, with processes that nobody forked."""
+    (tmp_path / "ratings.csv").write_text("user,item,rating\na,b,3\na,c,4\nb,b,3\nb,c,2\n")
+    with studio_in(tmp_path, program="dpsr studio") as found:
+        found.enter()
+        assert "dpsr describe ratings.csv" in found.ask("GET", "/columns?source=ratings.csv")[1]
         found.process.send_signal(2)
         assert found.process.wait(60) == 0

@@ -36,7 +36,7 @@ def test_the_same_seed_gives_the_same_people_and_another_gives_others(side, peop
     assert (again.cells == people.cells).all()
     assert (again.places == people.places).all()
     assert len(other.cells) != len(people.cells) or (other.cells != people.cells).any()
-    assert planned_ratings(side, Synthesis(6_000)) == len(people.cells)
+    assert planned_ratings(side.crowd, Synthesis(6_000)) == len(people.cells)
 
 
 def test_means_of_items_are_the_models(side, people):

@@ -46,7 +46,10 @@ def test_covariances_of_rows_are_the_inverses_of_their_normal_equations():
     roots = rng.normal(size=(n, d, d))
     A = roots @ roots.transpose(0, 2, 1)
     L = np.diag(rng.uniform(0.1, 1, d))
-    rows = Rows(A[:, i, j], np.zeros((n, d)), np.zeros(n), np.full(n, 0.5), np.ones((n, 1)), np.ones(n, dtype=bool))
+    root = np.triu(rng.normal(size=(d, d)))  # of the prior before it learned
+    within = (root.T @ A @ root)[:, i, j]
+    nothing = np.zeros(n), np.full(n, 0.5), np.ones((n, 1)), np.ones(n, dtype=bool)
+    rows = Rows(root, within, np.zeros((n, d)), *nothing)
     prior = Prior.of(np.ones((n, 1)), np.zeros((1, 1), dtype=np.int64), np.ones(1), np.ones(1), L)
     A[:, 0, 0] += 1 / 0.5
     expected = np.linalg.inv(A + np.linalg.inv(L))[:, i, j]

@@ -48,6 +48,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, isqrt
 
 from dpsr.errors import PrivacyError
@@ -121,6 +122,12 @@ def second_moments(settings: Settings) -> int:
     clip, shrink, width = (_setting(settings, name) for name in ("clip", "shrink", "width"))
     if T > MOST_CELLS or shrink <= 0 or clip <= 0 or width <= 0:
         raise PrivacyError("second moments have a positive clip, width and shrinkage, and at most 4,096 cells")
+    return _largest_moments(T, b, clip, shrink, width, ramp)
+
+
+@lru_cache(maxsize=64)
+def _largest_moments(T: int, b: int, clip: Fraction, shrink: Fraction, width: Fraction, ramp: int) -> int:
+    """Over all n, remembered: what is left of a budget is asked for again and again."""
     return max(_moments_at(n, b, clip, shrink, width, ramp) for n in range(T + 1))
 
 

@@ -247,14 +247,16 @@ class DividedSumsPart(LaplacePart):
 def price_together(parts: Sequence[PricedPart]) -> Fraction:
     """What some questions cost the rating that pays most.
 
-    A division says of every rating whether it is asked one by one: it pays for channels and the light sums, or for
-    the sums alone. Without exactly one division everything adds up.
+    A division says of every rating whether it is asked one by one from then on: it pays for later channels and the
+    light sums, or for the sums alone. Channels before it asked everybody. Without exactly one division everything adds
+    up.
     """
-    divided = [part for part in parts if isinstance(part, DividedSumsPart)]
+    divided = [place for place, part in enumerate(parts) if isinstance(part, DividedSumsPart)]
     if len(divided) != 1:
         return _exact_sum(part.epsilon for part in parts)
-    in_sums = _exact_sum(part.epsilon for part in parts if not isinstance(part, ChannelPart))
-    return max(in_sums, price_one_by_one(parts))
+    later = divided[0] + 1
+    in_sums = [*parts[:later], *(part for part in parts[later:] if not isinstance(part, ChannelPart))]
+    return max(_exact_sum(part.epsilon for part in in_sums), price_one_by_one(parts))
 
 
 def price_one_by_one(parts: Sequence[PricedPart]) -> Fraction:

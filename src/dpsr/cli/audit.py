@@ -49,6 +49,9 @@ def audit(
     scale: Annotated[str | None, typer.Option(help="The rating scale, LOW:HIGH:STEP.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="The epsilon claimed, for one unit.")] = None,
     unit: UnitOption = None,
+    likes: Annotated[
+        bool, typer.Option("--likes", help="Audit releases of interactions: canary people who do not rate.")
+    ] = False,
     delta: DeltaOption = None,
     method: Annotated[Method, typer.Option(help="Pipeline to audit.")] = Method.default,
     demo: Annotated[bool, typer.Option("--demo", help="Audit on the embedded sample, at epsilon = 1.")] = False,
@@ -68,7 +71,8 @@ def audit(
 ) -> None:
     """Bound epsilon from below by attacking: Stage 1 over all pairs of levels, the whole pipeline by canaries.
 
-    With --unit user or rating: canary people who are there or not, question by question and in one run.
+    With --unit user or rating: canary people who are there or not, question by question and in one run; with
+    --likes the same where nobody rates.
 
     Exit code 0: no claim is refuted. 1: a claim is refuted (with --planted: an error was overlooked). 2: bad input.
     """
@@ -91,8 +95,9 @@ def audit(
         demo=demo,
         planted=planted,
         seed=seed,
-        unit=(unit or Unit.value).value,
+        unit=(unit or (Unit.user if likes else Unit.value)).value,
         delta=delta,
+        likes=likes,
     )
     with err.status("Auditing ...") as status:
         report = request.answer(lambda what: status.update(f"Auditing: {escape(what)} ..."))

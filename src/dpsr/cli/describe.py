@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, has_no_rating
 from dpsr.cli.reading import Delimiter, Duplicates, Item, Query, Rating, RatingsFile, Reading, Timestamp, User
 from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
@@ -23,6 +24,10 @@ NOTE = (
     "epsilon as a whole."
 )
 
+NOTE_LIKES = (
+    "[red]Read from raw interactions: not private, for your eyes only.[/red] Who did what is their secret, so a "
+    "release has none of this: it protects people (--unit user) or single interactions (--unit rating)."
+)
 
 _KINDS = {"int64": "whole numbers", "string": "text"}
 
@@ -35,17 +40,26 @@ def describe(
     timestamp: Timestamp = None,
     delimiter: Delimiter = None,
     query: Query = None,
+    likes: Likes = False,
     columns_only: Annotated[
         bool, typer.Option("--columns", help="Only the names of the columns, and which is taken for what.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the shape of a rating file (users, items, counts, times) without looking at a single rating."""
+    """Show the shape of a rating file (users, items, counts, times) without looking at a single rating.
+
+    A file of interactions (--likes, or no rating column) is described, too, for the curator's eyes.
+    """
     from dpsr.data.shape import describe_file, describe_query
 
     ratings.check(query)
     if columns_only:
         _print_columns(ratings.text, delimiter, as_json=as_json)
+        return
+    if query is None and (
+        likes or (rating is None and not ratings.is_stdin and has_no_rating(Path(ratings.text), delimiter))
+    ):
+        _describe_likes(LikesReading(ratings, user, item, None, timestamp, delimiter), asked=likes, as_json=as_json)
         return
     columns = {"user": user, "item": item, "rating": rating, "timestamp": timestamp}
     taken = ""
@@ -60,6 +74,22 @@ def describe(
         typer.echo(json.dumps(shape.to_dict(), indent=2))
         return
     _print(shape, taken)
+
+
+def _describe_likes(reading: LikesReading, *, asked: bool, as_json: bool) -> None:
+    """The same of a file whose rows are interactions; how it was read is said first."""
+    from dpsr.cli.reading import at_hand
+    from dpsr.data.shape import describe_interactions
+
+    with at_hand(reading.source) as path:
+        taken = reading.columns_in(path)
+        shape = describe_interactions(path, **reading.columns, delimiter=reading.delimiter)
+    if as_json:
+        typer.echo(json.dumps(shape.to_dict(), indent=2))
+        return
+    if not asked:
+        out.print(f"[yellow]{NO_RATINGS}[/yellow]")
+    _print(shape, taken, likes=True)
 
 
 def _print_columns(file: str, delimiter: str | None, *, as_json: bool) -> None:
@@ -79,30 +109,32 @@ def _print_columns(file: str, delimiter: str | None, *, as_json: bool) -> None:
         out.print(f"{for_terminal(name)}{f': {parts[name]}' if name in parts else ''}")
 
 
-def _print(shape: Shape, taken: str) -> None:
+def _print(shape: Shape, taken: str, *, likes: bool = False) -> None:
     from rich.table import Table
 
     facts = Table(show_header=False, title=shape.source, title_justify="left")
-    for name, value in _facts(shape).items():
+    thing = "interactions" if likes else "ratings"
+    for name, value in _facts(shape, likes=likes).items():
         facts.add_row(name, value)
-    spread = Table("ratings per", *shape.per_user, title="How they are spread", title_justify="left")
+    spread = Table(f"{thing} per", *shape.per_user, title="How they are spread", title_justify="left")
     spread.add_row("user", *(f"{count:,}" for count in shape.per_user.values()))
     spread.add_row("item", *(f"{count:,}" for count in shape.per_item.values()))
     out.print(facts)
     if taken:
         out.print(escape(taken))
     out.print(spread)
-    out.print(NOTE)
+    out.print(NOTE_LIKES if likes else NOTE)
 
 
-def _facts(shape: Shape) -> dict[str, str]:
-    repeated = f"{shape.duplicates:,}" + (" (choose with --duplicates first or last)" if shape.duplicates else "")
+def _facts(shape: Shape, *, likes: bool = False) -> dict[str, str]:
+    choice = " (their weights are added up)" if likes else " (choose with --duplicates first or last)"
+    repeated = f"{shape.duplicates:,}" + (choice if shape.duplicates else "")
     times = "none" if shape.first is None else f"{shape.first} to {shape.last} (UTC)"
     return {
         "users": f"{shape.n_users:,} (ids are {_KINDS.get(shape.ids['user'], shape.ids['user'])})",
         "items": f"{shape.n_items:,} (ids are {_KINDS.get(shape.ids['item'], shape.ids['item'])})",
-        "ratings": f"{shape.n_ratings:,}",
-        "share of cells rated": f"{shape.density:.3%}",
+        "interactions" if likes else "ratings": f"{shape.n_ratings:,}",
+        "share of cells taken" if likes else "share of cells rated": f"{shape.density:.3%}",
         "rows that repeat a pair": repeated,
         "timestamps": times,
     }

@@ -17,7 +17,7 @@ from dpsr.errors import ParameterError
 if TYPE_CHECKING:
     from dpsr.pipeline.explain import Explanation
 
-EXAMPLE = "Example: dpsr explain --epsilon 1"
+EXAMPLE = "Example: dpsr explain --epsilon 1, or of a release: dpsr explain --release release/"
 
 
 def explain(

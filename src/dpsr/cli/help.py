@@ -82,7 +82,7 @@ def show_misuse(error: Any) -> None:
         typer.echo(error.message.rstrip())
         return
     example = getattr(error.ctx.command, "epilog", None) if error.ctx else None
-    advice = example.splitlines()[0] if example else "See: dpsr -h"
+    advice = example.splitlines()[0] if example else f"See: {error.ctx.command_path if error.ctx else 'dpsr'} -h"
     complain(f"{error.format_message().strip().rstrip('.')}. {advice}")
 
 

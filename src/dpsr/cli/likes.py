@@ -99,7 +99,7 @@ def reads_likes(
             "ratings. To take a column as a weight: --weight COLUMN."
         )
     if not likes and scale is None and rating is None and not source.is_database and not source.is_stdin:
-        likes = _has_no_rating(Path(source.text), delimiter)
+        likes = has_no_rating(Path(source.text), delimiter)
     if not likes and weight is not None:
         raise ParameterError("--weight is for interactions. Add --likes, or name the ratings with --rating COLUMN.")
     if not likes and scale is None:
@@ -111,7 +111,7 @@ def reads_likes(
     return likes
 
 
-def _has_no_rating(path: Path, delimiter: str | None) -> bool:
+def has_no_rating(path: Path, delimiter: str | None) -> bool:
     """Whether a file has a user and an item, and no column that looks like a rating."""
     from dpsr.data.files.layouts import INTERACTION_ROWS
     from dpsr.data.files.read import columns_taken

@@ -144,7 +144,7 @@ def release(
         else:
             protects = chosen_unit(unit, ask=not yes, shown=shown) if method is Method.default else Unit.value
         check_people(protects, delta, users)
-        check_made_up(protects.value, people, likes=rows)
+        check_made_up(protects.value, people)
         estimator = build(method.value, epsilon, unit=protects.value, delta=delta, items=catalogue)
         estimator.check()
         account = Account.open(ledger, dataset, epsilon, note, unit=protects, delta=delta) if ledger else None

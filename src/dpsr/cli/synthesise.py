@@ -16,18 +16,21 @@ EXAMPLE = "Example: dpsr synthesise release/ --people 100000 --out people.parque
 
 def synthesise(
     release: ReleaseFolder,
-    out_file: Annotated[Path, typer.Option("--out", help="File to write, .parquet or .csv: user, item, rating.")],
+    out_file: Annotated[
+        Path, typer.Option("--out", help="File to write, .parquet or .csv: user, item, rating (of likes: user, item).")
+    ],
     people: Annotated[
         int | None, typer.Option("--people", min=1, help="How many; about as many as there are unless told.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Public: the same number and seed give the same people.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write ratings of made-up people, drawn from a release alone: free, and any recommender can learn from them."""
+    """Write rows of made-up people, drawn from a release alone: free, and any recommender can learn from them."""
     from dpsr.pipeline.made_up import more_made_up
     from dpsr.release.folder.atomic import check_file
 
     check_file(out_file, overwrite=force)
     table = more_made_up(open_any_release(release), people, out_file, seed=seed, overwrite=force)
-    out.print(f"{table.num_rows:,} made-up ratings written to [bold]{for_terminal(out_file, 400)}[/bold].")
+    rows = "ratings" if "rating" in table.column_names else "interactions"
+    out.print(f"{table.num_rows:,} made-up {rows} written to [bold]{for_terminal(out_file, 400)}[/bold].")
     out.print("Nobody in it exists. Nothing but the release was read, so nothing was spent.")

@@ -16,6 +16,7 @@ import numpy as np
 from dpsr.arrays import Ints
 from dpsr.data.assemble import RatingColumns
 from dpsr.data.codes import code_ids
+from dpsr.data.files.layouts import INTERACTION_ROWS
 from dpsr.data.files.read import columns_of_file
 from dpsr.data.numbers import read_times
 from dpsr.errors import DataError
@@ -60,6 +61,11 @@ def describe_query(url: str, query: str, **columns: str | None) -> Shape:
 
     names = {name: columns.get(name) for name in ("user", "item", "rating", "timestamp")}
     return shape_of(columns_of_query(url, query, **names))
+
+
+def describe_interactions(path: str | PathLike[str], **columns: str | None) -> Shape:
+    """The shape of a file of interactions. Who did what is their secret: this is for the curator's eyes."""
+    return shape_of(columns_of_file(path, INTERACTION_ROWS, **columns))
 
 
 def shape_of(found: RatingColumns) -> Shape:

@@ -4,16 +4,17 @@
 stands four deviations above nothing: five different lists of twenty are then more than noise. A large table gets there
 in one round; a small one spends most of its budget on the way, and nothing else would serve it better.
 
-**How many frequent cells.** Second moments over T cells: in units of their noise s, an axis of taste along which the
-relative popularity of cells varies by tau^2 has the strength
+**How many frequent cells.** Second moments over T cells: in units of all that drowns it, the noise s that is added and
+that of a sample of N people, an axis of taste along which the relative popularity of cells varies by tau^2 has strength
 
-    S(T) = tau^2 w sqrt(sum_j (p_j g_j)^4) / s,       w = interactions q^2 / sum_j p_j g_j^2,
+    S(T) = tau^2 w sqrt(sum_j (p_j g_j)^4 / (s^2 + N h_j^2)),      w = interactions q^2 / sum_j p_j g_j^2,
 
-p the popularity and g the favour of cells, q the share of all interactions that these cells have, so q^2 that of all
-pairs. k axes of falling strength 1/k stand out as long as k < S. Each axis has T
-loadings to be learned, so T may grow with S but not faster: the largest T with T <= min(75 S, 100 S^(2/3)). The factors
-and the exponent were read off made-up tables of three shapes and ml-latest-small (docs/likes.md says which); half or
-twice as many cells cost a few per cent.
+p the popularity and g the favour of cells, h_j ~ p_j g_j^2 the share of a cell in the length of a row (`taste`), q the
+share of all interactions that these cells have, so q^2 that of all pairs. Popularity is taken at its posterior mean: S
+hangs on the most popular cells, and of many noisy counts those are the luckiest. k axes of falling strength 1/k stand
+out as long as k < S. Each axis has T loadings to be learned, so T may grow with S but not faster: the largest T with
+T <= min(80 S, 120 S^(2/3)). The factors and the exponent were read off made-up tables of three shapes and
+ml-latest-small (docs/likes.md says which); half or twice as many cells cost a few per cent.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ NAMES = 0.1
 FIRST_MOMENTS = 0.75
 """Of what is left, the part for second moments that is spent before it is known whether taste shows at all."""
 
+KNOWN_WELL = 40.0
+"""Deviations of the cell of that rank from which on more counts gain nothing: second moments get all at once."""
+
 FAVOUR = 0.25
 """g = (p / max p) to this power: rows lean towards cells that many people know."""
 
@@ -49,6 +53,9 @@ MOST_NAMED_CELLS = 1 << 14
 
 MOST_CELLS = 2_000
 """Frequent cells at most: their products fit a few dozen megabytes."""
+
+FEW, MANY = 80.0, 120.0
+"""Frequent cells for each unit of S, where axes hardly stand out, and T at S = 1 where they do."""
 
 _FEWEST = 40
 _STEP = 1.25
@@ -63,6 +70,11 @@ def next_cells(popularity: Popularity, n_cells: int) -> Ints:
     """Cells of the next round: the most popular third of the last one, never fewer than three ranks."""
     many = max(3 * rank_of(n_cells), len(popularity.asked) // 3)
     return np.sort(popularity.order[: min(many, n_cells)])
+
+
+def first_moments(popularity: Popularity, n_cells: int) -> float:
+    """Of what is left, the part for second moments that is spent before it is known whether taste shows."""
+    return 1.0 if popularity.clearness(rank_of(n_cells)) >= KNOWN_WELL else FIRST_MOMENTS
 
 
 def cells_to_name(popularity: Popularity, threshold: float, *, by_person: bool) -> Ints:
@@ -87,24 +99,26 @@ def favour_of(centre: Floats) -> Floats:
     return np.asarray((centre / centre.max()) ** FAVOUR)
 
 
-def strength(popularity: Floats, interactions: float, noise: float) -> float:
-    """S of the module, for cells of this popularity with so many interactions in all."""
+def strength(popularity: Floats, interactions: float, noise: float, people: float = 0.0) -> float:
+    """S of the module, for cells of this popularity with so many interactions of so many people in all."""
     p = popularity / popularity.sum()
     g = favour_of(p)
-    return float(TASTE * interactions * np.sqrt(((p * g) ** 4).sum()) / (p * g * g).sum() / noise)
+    length = float((p * g * g).sum())
+    drowning = noise**2 + people * (p * g * g / length) ** 2
+    return float(TASTE * interactions * np.sqrt(((p * g) ** 4 / drowning).sum()) / length)
 
 
-def frequent_cells(popularity: Popularity, interactions: float, noise: float) -> Ints:
+def frequent_cells(popularity: Popularity, interactions: float, noise: float, people: float = 0.0) -> Ints:
     """The cells whose second moments are worth asking; none where popularity itself is drowned."""
-    order, shown, known = popularity.order, popularity.shown, popularity.known
-    total, chosen, size = popularity.total, 0, 20.0
+    order, believed, known = popularity.order, popularity.believed, popularity.known
+    total, chosen, size = float(believed.sum()), 0, 20.0
     while size <= min(MOST_CELLS, len(order)):
         T = int(size)
         if known[order[:T]].mean() < 0.7:
             break
-        inside = shown[order[:T]]
-        S = strength(inside, interactions * min(float(inside.sum()) / max(total, 1e-9), 1.0) ** 2, noise)
-        if max(min(75 * S, 100 * S ** (2 / 3)), _FEWEST) >= T:
+        inside = np.sort(believed[order[:T]])[::-1]
+        S = strength(inside, interactions * min(float(inside.sum()) / max(total, 1e-9), 1.0) ** 2, noise, people)
+        if max(min(FEW * S, MANY * S ** (2 / 3)), _FEWEST) >= T:
             chosen = T
         size *= _STEP
     return order[:chosen]

@@ -3,11 +3,16 @@
 Everybody's vector of strengths is scaled to length one *over the cells asked about*, so a round over fewer cells weighs
 each of them more: y = rho x (popularity in units of the first round) + noise. rho is how much larger the sum of the
 round is than what the earlier ones say of the same cells, and a round of noise s tells a cell to precision (rho / s)^2.
+
+What a cell's popularity is believed to be is its posterior mean, with all cells' popularities drawn from one unknown
+law: the law under which the estimates are most likely, found on a grid (Kiefer and Wolfowitz 1956; Jiang and Zhang
+2009). The most popular cells of many are partly those with the luckiest noise; posterior means are not fooled by that.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import log, sqrt
 
 import numpy as np
@@ -19,6 +24,9 @@ _MOST_GAIN = 4.0
 
 _MANY = 2_000
 """So many cells may be asked before the tallest of their noise matters."""
+
+_GRID, _TURNS, _BINS = 60, 60, 4
+"""Points of the law, turns in which it is found, and bins of estimates in a deviation of their noise."""
 
 _LEAST_SHOWN = 0.3
 """Deviations: a popularity is never believed to be below so much of its own noise."""
@@ -59,6 +67,17 @@ class Popularity:
         """Positive popularity, for scores: what is drowned keeps a trace."""
         return np.maximum(self.estimate, _LEAST_SHOWN * self.deviation)
 
+    @cached_property
+    def believed(self) -> Floats:
+        """Posterior means, in the order of no argument but the estimates: for how much, not for which."""
+        if not self.precision.all():
+            return self.shown
+        y, s = self.weighted / self.precision, self.deviation
+        points = np.concatenate([[0.0], np.geomspace(0.05 * s.min(), max(y.max(), 4 * s.min()), _GRID)])
+        law = most_likely_law(y, s, points)
+        likely = _likelihood(y, s, points) * law
+        return np.asarray(likely @ points / likely.sum(axis=1))
+
     @property
     def order(self) -> Ints:
         """Cells by popularity, the first first."""
@@ -87,3 +106,26 @@ class Popularity:
         """How many deviations the cell of this rank stands above nothing."""
         cell = self.order[min(rank, len(self.precision)) - 1]
         return float(self.estimate[cell] * sqrt(self.precision[cell]))
+
+
+def most_likely_law(y: Floats, s: Floats, points: Floats) -> Floats:
+    """Of what y are noisy readings of, with deviations s: probabilities of `points`, by expectation maximisation.
+
+    Readings of one deviation are counted in bins: there are few deviations, one for every set of rounds.
+    """
+    centres, widths, many = [], [], []
+    for one in np.unique(s):
+        place, counts = np.unique(np.floor(y[s == one] * (_BINS / one)), return_counts=True)
+        centres.append((place + 0.5) * (one / _BINS))
+        widths.append(np.full(len(place), one))
+        many.append(counts)
+    likely, share = _likelihood(np.concatenate(centres), np.concatenate(widths), points), np.concatenate(many) / len(y)
+    law = np.full(len(points), 1 / len(points))
+    for _ in range(_TURNS):
+        law = law * (likely.T @ (share / (likely @ law)))
+    return np.asarray(law / law.sum())
+
+
+def _likelihood(y: Floats, s: Floats, points: Floats) -> Floats:
+    """Of every point for every reading, up to a factor for each reading; never nothing."""
+    return np.asarray(np.exp(-0.5 * ((y[:, None] - points) / s[:, None]) ** 2) + 1e-300)

@@ -2,23 +2,36 @@
 
 A kernel is a plain loop over arrays. Its result must not depend on the number of threads: every sum is taken by one
 thread, in the order of the data. Compiling everything costs some ten seconds the first time on a machine, and a
-fraction of a second from the cache afterwards.
+fraction of a second from the cache afterwards. A kernel travels to another process by its name; numba would send its
+source, and every process of a Spark cluster would compile it without the cache.
 """
 
 from __future__ import annotations
 
+import copyreg
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar, cast
 
 from numba import get_num_threads, njit, set_num_threads
+from numba.core.registry import CPUDispatcher
 from threadpoolctl import ThreadpoolController
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 WORTH_THREADS = 1_000_000
 """Multiply-adds in a kernel call from which a second thread pays."""
+
+
+def _by_name(compiled: Any) -> Any:
+    """How a kernel is pickled: as `module.name` where that is what it is, otherwise as numba does it."""
+    name: str = compiled.__name__
+    return name if getattr(sys.modules.get(compiled.__module__), name, None) is compiled else compiled.__reduce__()
+
+
+copyreg.pickle(CPUDispatcher, _by_name)
 
 
 def kernel(function: Kernel) -> Kernel:
@@ -62,9 +75,12 @@ def threads_for(work: int) -> Iterator[int]:
     Waking a thread costs microseconds when the cores are idle and a whole time slice when they are busy.
     """
     before = get_num_threads()
-    set_num_threads(before if worth_threads(work) else 1)
+    if before == 1 or worth_threads(work):  # setting them takes as long as a small kernel
+        yield before
+        return
+    set_num_threads(1)
     try:
-        yield n_threads()
+        yield 1
     finally:
         set_num_threads(before)
 

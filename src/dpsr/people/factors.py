@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import eigh
 
 from dpsr.arrays import Floats
 from dpsr.people.cells import Evidence
@@ -91,7 +92,7 @@ def read_moments(
     root = (
         x / x.max()
     ) ** 0.25  # between white (1) and what a single weak direction wants (1/2): finds most directions
-    values, vectors = np.linalg.eigh(root[:, None] * M * root)
+    values, vectors = eigh(root[:, None] * M * root, subset_by_index=[max(T - MOST_FACTORS, 0), T - 1])
     values, vectors = values[::-1], vectors[:, ::-1]
     d = int(min((values > _edge(variance, root, rng)).sum(), MOST_FACTORS))
     if d == 0:
@@ -119,5 +120,6 @@ def _edge(variance: Floats, root: Floats, rng: np.random.Generator) -> float:
     T, edge = len(variance), 0.0
     for _ in range(2):
         E = np.triu(rng.normal(size=(T, T)) * np.sqrt(variance), 1)
-        edge = max(edge, float(np.linalg.eigvalsh(root[:, None] * (E + E.T) * root)[-1]))
+        leading = eigh(root[:, None] * (E + E.T) * root, eigvals_only=True, subset_by_index=[T - 1, T - 1])
+        edge = max(edge, float(leading[0]))
     return edge

@@ -13,6 +13,8 @@ back to: an axis of taste that does not show in moments that were not learned fr
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
@@ -28,11 +30,14 @@ from dpsr.likes.taste import Moments, learn_taste
 from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.privacy.vault.people.likes_vault import LikesVault
-from dpsr.types.item_side import ItemIndex
+from dpsr.types.item_side import SIZES, Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide
 
 _LEAST = 1e-5
 """Of mu^2: with less, not even an item that everybody of thousands has stands out of the noise."""
+
+_LEAST_ROUND = 1e-3
+"""Of mu^2: a round of counts with less tells nothing."""
 
 _SHY = 1 - 1e-9
 """Shares are floats and the vault counts exactly."""
@@ -68,14 +73,35 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     left = vault.left - plan.NUMBERS - _for_names(vault)
     frequent = everything[:0]
     if left > 0:
-        frequent = plan.frequent_cells(popularity, activity.interactions, vault.moments_noise(left))
+        interactions = telling(activity, popularity, vault.unit)
+        frequent = plan.frequent_cells(popularity, interactions, vault.moments_noise(left), activity.people)
     side = _ask_taste(vault, popularity, frequent) if len(frequent) > 2 else None
     if side is None:
         announce("Asking again what is popular")
-        popularity = _ask_counts(vault, popularity, vault.left - _for_names(vault))
+        left = vault.left - _for_names(vault)
+        popularity = _ask_counts(vault, popularity, left) if left > _LEAST_ROUND else popularity
         side = LikesSide.of_popularity(shown(popularity))
     announce("Asking which items may be named")
-    return side, ask_names(vault, popularity)
+    return replace(side, crowd=crowd_of(activity, side.popularity, vault.unit)), ask_names(vault, popularity)
+
+
+def telling(activity: Activity, popularity: Popularity, unit: str) -> float:
+    """How many interactions tell about taste (`Activity.interactions`): people times the square of their mean root.
+
+    At the unit `user` somebody with n interactions adds sqrt n to all counts together, so that the sum of roots is what
+    is believed of all cells: there is far less noise in it than in the few people of the highest octaves.
+    """
+    if unit != "user":
+        return activity.interactions
+    return max(float(popularity.believed.sum()) ** 2 / activity.people, 1.0)
+
+
+def crowd_of(activity: Activity, popularity: Floats, unit: str) -> Crowd:
+    """What made-up people follow from: an interaction of somebody with n of them was counted as 1 / sqrt n at the unit
+    `user`, and whole at the unit `rating`."""
+    weights = 1 / np.sqrt(SIZES) if unit == "user" else np.ones(len(SIZES))
+    counts = activity.counts if activity.counts.any() else np.ones(len(SIZES)) / len(SIZES)
+    return Crowd(activity.people, counts, popularity, weights)
 
 
 def ask_popularity(vault: LikesVault) -> Popularity:
@@ -104,10 +130,13 @@ def _ask_taste(vault: LikesVault, popularity: Popularity, frequent: Ints) -> Lik
     answer = vault.numbers(plan.NUMBERS, frequent)
     activity = Activity.of(answer.values, answer.noise)
     centre = popularity.shown[frequent] / popularity.shown[frequent].sum()
-    left = vault.left - _for_names(vault)
-    first = _ask_moments(vault, plan.FIRST_MOMENTS * left, frequent, centre, activity)
-    if weigh(first).strength is None:
+    left, part = vault.left - _for_names(vault), plan.first_moments(popularity, vault.n_cells)
+    first = _ask_moments(vault, _SHY * part * left, frequent, centre, activity)
+    evidence = weigh(first)
+    if evidence.strength is None:
         return None
+    if part == 1.0:
+        return read_taste(shown(popularity), frequent, first, evidence)
     second = _ask_moments(vault, _SHY * (vault.left - _for_names(vault)), frequent, centre, activity)
     moments = pooled(first, second)
     return read_taste(shown(popularity), frequent, moments, weigh(moments))

@@ -22,12 +22,10 @@ NOBODY = (
 METADATA = {b"dpsr": b"people who do not exist, drawn from a release; the seed is public and hides nothing"}
 
 
-def check_made_up(unit: str, people: int | None, *, likes: bool = False) -> None:
+def check_made_up(unit: str, people: int | None) -> None:
     """Refuse a number of people that cannot be made up, before anything is spent."""
     if people is None or people == 0:
         return
-    if likes:
-        raise ParameterError("people are made up from how ratings are given, and likes have none: leave people out.")
     if unit == "value":
         raise ParameterError(NOBODY)
     Synthesis(people)
@@ -35,8 +33,8 @@ def check_made_up(unit: str, people: int | None, *, likes: bool = False) -> None
 
 def with_made_up(contents: AnyContents, people: int | None) -> AnyContents:
     """The same contents with so many made-up people, 0 for none; None leaves them as they are."""
-    check_made_up(contents.certificate.unit, people, likes=isinstance(contents, LikesRelease))
-    if people is None or not isinstance(contents, ItemRelease):
+    check_made_up(contents.certificate.unit, people)
+    if people is None or not isinstance(contents, ItemRelease | LikesRelease):
         return contents
     return contents.with_people(people)
 
@@ -50,9 +48,7 @@ def more_made_up(
     overwrite: bool = False,
 ) -> pa.Table:
     """Write made-up people (.parquet or .csv), whole or not at all; the table that was written."""
-    if isinstance(release, LikesRelease):
-        raise ParameterError("people are made up from releases of ratings; this one was learned from interactions.")
-    if not isinstance(release, ItemRelease):
+    if not isinstance(release, ItemRelease | LikesRelease):
         raise ParameterError(NOBODY)
     table = release.synthesise(people, seed=seed).replace_schema_metadata(METADATA)
     with atomic_table(path, table.schema, overwrite=overwrite) as rows:

@@ -26,6 +26,7 @@ from dpsr.data.fingerprint import fingerprint, fingerprint_key
 from dpsr.data.ingest import ingest
 from dpsr.data.ingest_interactions import ingest_interactions
 from dpsr.data.spark.files import spark_table_of_file
+from dpsr.data.spark.likes import spark_interactions_of_file
 from dpsr.data.spark.session import spark_session
 from dpsr.engine.raw import InteractionTable, RawTable
 from dpsr.engine.spark.secrecy import check_encrypts
@@ -64,9 +65,9 @@ def bytes_of(text: str) -> int:
     return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
-def block_size(census: Census, memory: int) -> int:
-    """Ratings in a block, for an allowance of so many bytes."""
-    fixed = _BASE + _USER * census.n_users + _ITEM * census.n_items
+def block_size(census: Census, memory: int, beside: int = 0) -> int:
+    """Ratings in a block, for an allowance of so many bytes, some of which are needed for something `beside`."""
+    fixed = _BASE + _USER * census.n_users + _ITEM * census.n_items + beside
     size = min((memory - fixed) // _RATING, BLOCK_RATINGS)
     if size < _SMALLEST:
         least = (fixed + _RATING * _SMALLEST) >> 20
@@ -134,6 +135,19 @@ def table_on_spark(path: Path, *, scale: Scale, duplicates: str = "error", **nam
 
 
 @contextmanager
+def interactions_on_spark(path: Path, **named: str | None) -> Iterator[InteractionTable]:
+    """The file's interactions as blocks of the running Spark session, or of a local one, which then ends here."""
+    announce("Reading the interactions with Spark")
+    with spark_session() as session:
+        check_encrypts(session.sparkContext)
+        raw = spark_interactions_of_file(session, path, **named)
+        try:
+            yield raw
+        finally:
+            cast(SparkTable, raw.table).close()
+
+
+@contextmanager
 def large_table(
     engine: str,
     path: Path,
@@ -168,9 +182,11 @@ def large_table(
 def _interactions(
     engine: str, path: Path, beside: Path, estimator: DPSR | PaperDPSR, memory: int, work: Path | None, **named: Any
 ) -> Iterator[tuple[InteractionTable, Journal | None]]:
-    """The same for interactions, on disk."""
+    """The same for interactions."""
     if engine == "spark":
-        raise ParameterError("interactions are kept in memory or on disk. Use --engine memory or --engine disk.")
+        with interactions_on_spark(path, **named) as raw:
+            yield raw, None
+        return
     with working_folder(work, beside) as folder:
         announce("Sorting the interactions on disk")
         give_back_freed_memory()
@@ -181,7 +197,7 @@ def _interactions(
 
 def likes_block_size(census: Census, memory: int) -> int:
     """Interactions in a block, beside the products of the frequent cells."""
-    return block_size(census, memory - SECOND_MOMENTS_BYTES)
+    return block_size(census, memory, SECOND_MOMENTS_BYTES)
 
 
 def journal_for(

@@ -105,7 +105,7 @@ def publish(
     With an `account` it is charged to a ledger; with a `signer` it is signed; a `catalogue` gives items their titles.
     `people` are made up where real ones are protected: the usual number unless told, 0 for none.
     """
-    check_made_up(estimator.unit, people, likes=isinstance(ratings, RawInteractions | InteractionTable))
+    check_made_up(estimator.unit, people)
     check_order(estimator, target, account=account, overwrite=overwrite, signer=signer)
     if isinstance(ratings, RawInteractions | InteractionTable):
         check_likes(estimator.unit, estimator.epsilon, estimator.delta)

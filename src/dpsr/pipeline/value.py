@@ -201,7 +201,7 @@ class DPSR(PrivateRecommender):
             vault = kind(likes.table, self.epsilon, self.delta, **asked, journal=journal, charge=charge)
             side, index = learn_likes(vault)
         settings = {"epsilon": self.epsilon, "unit": self.unit, "delta": self.delta}
-        return LikesRelease(side, index, vault.certificate(), "likes", settings)
+        return LikesRelease(side, index, vault.certificate(), "likes", settings).with_people()
 
     def _learn(self, vault: Vault, recipe: Recipe) -> Model:
         announce("Reading the public mask")

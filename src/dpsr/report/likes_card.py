@@ -18,6 +18,7 @@ from dpsr.release.likes.model import model_of, own_rows
 from dpsr.release.lists.ranking import score_pairs
 from dpsr.report.card import Limit
 from dpsr.report.facts import Name, display_name
+from dpsr.report.made_up_likes import made_up_likes_facts
 from dpsr.report.people_card import LIMITS, KnownItem, page
 
 _PROTECTED = {
@@ -30,6 +31,12 @@ _UNIT_NAMES = {
     "rating": "that one interaction exists",
     "user": "a whole person",
 }
+
+_SAID_OF_LIKES = {
+    "Made-up people are made up": "They have what was asked about real ones and nothing else: which items go together "
+    "beyond the axes of taste, how often and when somebody did the same thing, is the model's, not the people's."
+}
+"""Limits that say something else of interactions than of ratings."""
 
 _SEED, _PEOPLE, _DONE, _LIST, _SHOWN = 0, 60, 5, 10, 4
 
@@ -59,6 +66,7 @@ def likes_card(release: LikesRelease, *, budget: Budget | None = None, signer: s
         frequent=f"{len(release.side.frequent):,}",
         popular=_popular(release),
         made_up=made_up_people(release),
+        synthetic=made_up_likes_facts(release),
         limits=_limits(),
     )
 
@@ -69,7 +77,9 @@ def _limits() -> tuple[Limit, ...]:
         Limit(
             one.severity,
             one.name,
-            one.words.replace("raw ratings", "raw interactions").replace("people rated", "people met"),
+            _SAID_OF_LIKES.get(
+                one.name, one.words.replace("raw ratings", "raw interactions").replace("people rated", "people met")
+            ),
         )
         for one in LIMITS
     )

@@ -65,9 +65,9 @@ def made_up_facts(release: ItemRelease) -> MadeUpFacts | None:
         f"{len(people.cells):,}",
         asked.seed,
         _figures(release, people),
-        _activity(release, people),
+        activity_beside(release.crowd.activity, np.diff(people.indptr)),
         _items(release, people),
-        [(f"{value:g}", _percent(share)) for value, share in zip(release.scale.values, shares, strict=True)],
+        [(f"{value:g}", percent(share)) for value, share in zip(release.scale.values, shares, strict=True)],
     )
 
 
@@ -81,7 +81,7 @@ def _figures(release: ItemRelease, people: MadeUpPeople) -> list[Beside]:
         Beside("ratings of a person, on average", f"{per_person:.1f}", f"{len(people.cells) / people.n_people:.1f}"),
         Beside("mean rating", f"{_expected(release, people).mean():.2f}", f"{values.mean():.2f}"),
         Beside("deviation of a rating around its person’s mean", f"{half * side.spread:.2f}", _spread(people, values)),
-        Beside("people who met both of the two most popular items", NOT_ASKED, _percent(together)),
+        Beside("people who met both of the two most popular items", NOT_ASKED, percent(together)),
     ]
 
 
@@ -102,13 +102,13 @@ def _met_together(people: MadeUpPeople, pair: Ints) -> float:
     return float((met[0] & met[1]).mean())
 
 
-def _activity(release: ItemRelease, people: MadeUpPeople) -> list[Beside]:
-    """People by octave; octaves that are empty on both sides are left out."""
-    noisy = release.crowd.activity / release.crowd.activity.sum()
-    made = np.bincount(activity_of(np.diff(people.indptr)), minlength=ACTIVITY_BINS) / people.n_people
+def activity_beside(activity: Floats, numbers: Ints) -> list[Beside]:
+    """People by octave, as released and as made up; octaves that are empty on both sides are left out."""
+    noisy = activity / activity.sum()
+    made = np.bincount(activity_of(numbers), minlength=ACTIVITY_BINS) / len(numbers)
     names = ["1", *(f"{2**k:,} to {2 ** (k + 1) - 1:,}" for k in range(1, ACTIVITY_BINS - 1)), f"{2**13:,} and more"]
     rows = zip(names, noisy, made, strict=True)
-    return [Beside(name, _percent(a), _percent(b)) for name, a, b in rows if max(a, b) >= 5e-4]
+    return [Beside(name, percent(a), percent(b)) for name, a, b in rows if max(a, b) >= 5e-4]
 
 
 def _items(release: ItemRelease, people: MadeUpPeople, n: int = 8) -> list[ItemBeside]:
@@ -128,7 +128,7 @@ def _items(release: ItemRelease, people: MadeUpPeople, n: int = 8) -> list[ItemB
     return [
         ItemBeside(
             display_name(name), f"{expected[c]:.2f}", f"{means[c]:.2f}",
-            _percent(crowd.counts[c] / crowd.counts.sum()), _percent(weighted[c]),
+            percent(crowd.counts[c] / crowd.counts.sum()), percent(weighted[c]),
         )
         for name, c in zip(names, cells.tolist(), strict=True)
     ]  # fmt: skip
@@ -141,5 +141,6 @@ def _expected(release: ItemRelease, people: MadeUpPeople) -> Floats:
     return side.to_scale(side.spread * (y + side.features[people.cells] @ side.mean[1:]))
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """With one decimal."""
     return f"{100 * share:.1f} %"

@@ -12,6 +12,8 @@ are the noisy ones; at the unit `user` these are weighted, as people with many r
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
@@ -94,8 +96,15 @@ def chances_met(count: int, propensity: Floats) -> Floats:
     return np.asarray(1 - np.exp(-_times(np.array([n]), propensity, np.ones(len(propensity)))[0] * propensity))
 
 
-def items_met(counts: Ints, propensity: Floats, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def items_met(
+    counts: Ints,
+    propensity: Floats,
+    rng: np.random.Generator,
+    welcome: Callable[[Ints, Ints], Floats] | None = None,
+) -> tuple[Ints, Ints]:
     """Cells met by people with so many items each, none twice: pointers, and cells ascending for each person.
+
+    With `welcome` (people, cells), a draw is kept with that chance: a person's propensities are the products.
 
     The first n different ones of a sequence of independent draws are n draws without repetition. Sequences are as long
     as n different ones take; whoever lacks some draws on, and after some rounds gets the rest at once: of the others
@@ -106,15 +115,19 @@ def items_met(counts: Ints, propensity: Floats, rng: np.random.Generator) -> tup
     wanted = np.minimum(counts, int((propensity > 0).sum()))
     length = np.ceil(np.minimum(1.1 * _draws_needed(wanted, propensity), _LONGEST * wanted)).astype(np.int64) + 4
     keys, missing, done = np.zeros(0, dtype=np.int64), wanted, []
+    more = 1 if welcome is None else 4
     for turn in range(_ROUNDS):
-        owner = np.repeat(np.arange(m), length if turn == 0 else 2 * missing)
-        cells = np.searchsorted(total, rng.random(len(owner)) * total[-1], side="right")
-        keys = _first_different(np.concatenate([keys, owner * n + np.minimum(cells, n - 1)]), wanted, n)
+        owner = np.repeat(np.arange(m), more * (length if turn == 0 else 2 * missing))
+        cells = np.minimum(np.searchsorted(total, rng.random(len(owner)) * total[-1], side="right"), n - 1)
+        if welcome is not None:
+            kept = rng.random(len(owner)) < welcome(owner, cells)
+            owner, cells = owner[kept], cells[kept]
+        keys = _first_different(np.concatenate([keys, owner * n + cells]), wanted, n)
         missing = wanted - np.bincount(keys // n, minlength=m)
         whole = missing[keys // n] == 0
         done.append(keys[whole])
         keys, wanted = keys[~whole], np.where(missing == 0, 0, wanted)
-        if not len(keys):
+        if not missing.any():
             break
     owners = np.unique(keys // n)
     if len(owners) * n <= _MOST_WORK:

@@ -67,11 +67,10 @@ def usual_people(crowd: Crowd) -> int:
     return int(np.clip(round(min(crowd.people, USUAL_RATINGS / max(ratings, 1.0))), 1, MOST_PEOPLE))
 
 
-def planned_ratings(side: ItemSide, asked: Synthesis) -> int:
+def planned_ratings(crowd: Crowd, asked: Synthesis) -> int:
     """About how many ratings they will have: at most this, and hardly less."""
-    assert side.crowd is not None
-    counts = numbers_met(asked.people, side.crowd.activity, np.random.default_rng(asked.seed))
-    return int(np.minimum(counts, int((side.crowd.counts > 0).sum()) or side.n_cells).sum())
+    counts = numbers_met(asked.people, crowd.activity, np.random.default_rng(asked.seed))
+    return int(np.minimum(counts, int((crowd.counts > 0).sum()) or len(crowd.counts)).sum())
 
 
 def make_up(side: ItemSide, asked: Synthesis) -> MadeUpPeople:

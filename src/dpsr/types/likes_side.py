@@ -21,6 +21,7 @@ import numpy as np
 from dpsr.arrays import Floats, Ints
 from dpsr.linalg.compiled import kernel
 from dpsr.linalg.rows import PeopleRows
+from dpsr.types.item_side import Crowd
 
 METHODS = ("popularity", "factors", "item-item", "factors and item-item")
 
@@ -42,6 +43,8 @@ class LikesSide:
     ridge: Floats
     gram: Floats
     method: str
+    crowd: Crowd | None = None
+    """How many people there are, how active, and what they meet; None before it was asked."""
 
     @classmethod
     def of_popularity(cls, popularity: Floats) -> LikesSide:
@@ -66,6 +69,11 @@ class LikesSide:
     @property
     def n_axes(self) -> int:
         return self.entry.shape[1] if len(self.frequent) else 0
+
+    @property
+    def loadings(self) -> Floats:
+        """v of every frequent cell, on axes of taste f ~ N(0, I): entries of the axes that have a ridge."""
+        return self.entry[:, self.ridge > 0] if len(self.frequent) else np.zeros((0, 0))
 
     @cached_property
     def _places(self) -> Ints:

@@ -89,8 +89,12 @@ class Scale:
 
     @classmethod
     def parse(cls, text: str, *, snap: bool = False) -> Scale:
-        """Read `LOW:HIGH:STEP`, or `LOW:HIGH` for steps of one."""
-        parts = text.split(":")
+        """Read `LOW:HIGH:STEP`, or `LOW:HIGH` for steps of one; decimal commas are points, as in files.
+
+        >>> str(Scale.parse("0,5:5:0,5"))
+        '0.5:5:0.5'
+        """
+        parts = text.replace(",", ".").split(":")
         if len(parts) not in (2, 3):
             raise ScaleError(f"a scale is written LOW:HIGH:STEP, found {text!r}. {_ADVICE}")
         low, high, step = (float(_exact(part.strip())) for part in [*parts, "1"][:3])

@@ -32,8 +32,8 @@ from dpsr.engine.incidence import Incidence
 from dpsr.linalg.lanczos import Gram, leading_right
 from dpsr.types import Affinity, Census, Mask
 
-_TOLERANCE, _PRODUCTS = 1e-2, 12
-"""Features need directions, not digits; where twelve products leave them open, the mask has none to show."""
+_TOLERANCE, _PRODUCTS = 1e-2, 8
+"""Features need directions, not digits; where eight products leave them open, the mask has none to show."""
 
 
 @dataclass(frozen=True, eq=False)

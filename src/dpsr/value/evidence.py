@@ -15,8 +15,10 @@ one. So there are two starts,
     bold        factors are taken for known, as alternating least squares does
 
 and noisy ratings that were held out choose between them after a few sweeps; the chosen one learns on with all ratings.
-Where no direction stands out of what random signs give (`start.py`) there is no taste to hide, and on very large sets
-rows are well known: there the cautious start is the only one.
+Where no direction stands out of what random signs give (`start.py`) there is no taste to hide, and on large sets rows
+are well known: there the cautious start is the only one.
+
+Sweeps end when the means move by a small part of their own posterior deviation: what they may be off by anyway.
 """
 
 from __future__ import annotations
@@ -127,15 +129,20 @@ class EvidenceState:
         for prior, variance in zip((self.item_prior, self.user_prior), found, strict=True):
             prior.start_effect_at(max(variance, _LEAST_EFFECT * typical))
 
-    def find_factors(self, tables: Tables, family: LevelFamily, *, trial: bool = False) -> bool:
-        """Start the factors where the noisy ratings point (`start.py`); whether any direction stands out of chance."""
+    def find_factors(self, tables: Tables, family: LevelFamily, *, trial: bool = False, compare: bool = True) -> bool:
+        """Start the factors where the noisy ratings point (`start.py`); whether any direction stands out of chance.
+
+        Unless they are to be compared, nobody knows.
+        """
         k = min(self.k, *self.design.census.shape)
         if k == 0:
             return False
         reader = Reader.of(tables, family)
-        found = leading_directions(self.design.table, self.left, self.right, reader, self.residual, k, trial=trial)
+        found = leading_directions(
+            self.design.table, self.left, self.right, reader, self.residual, k, trial=trial, compare=compare
+        )
         self.f[:, :k] = found.users
-        return found.strength > _STANDS_OUT
+        return found.strength is not None and found.strength > _STANDS_OUT
 
     def held_out(self, tables: Tables, family: LevelFamily) -> Floats:
         """How likely the held-out symbols were, in logs."""
@@ -185,7 +192,8 @@ class EvidenceState:
 
     def _pass(self, tables: Tables, family: LevelFamily, observation: EffectObservation, **how: Any) -> Sweep:
         reader = Reader.of(tables, family)
-        return Sweep(self.sides, reader, self.residual, self.shared, self.user_prior, observation, self.k, **how)
+        priors = self.user_prior, self.item_prior.root
+        return Sweep(self.sides, reader, self.residual, self.shared, *priors, observation, self.k, **how)
 
     def release_means(self, released: str) -> None:
         """The means themselves as the column `released`, where no rating was bought."""
@@ -204,7 +212,8 @@ class EvidenceState:
 
     def _solve_items(self, a: Floats, h: Floats, observation: EffectObservation) -> None:
         """All items given the users: V first, then the rows, then L."""
-        rows = Rows(a, h, observation.value, observation.variance, self.design.z, self.design.census.item_counts > 0)
+        rated = self.design.census.item_counts > 0
+        rows = Rows(self.item_prior.root, a, h, observation.value, observation.variance, self.design.z, rated)
         evidence = Evidence.none(self.item_prior)
         self.items = posterior(rows, self.item_prior, self.k, evidence, weights_first=True)
         self.item_prior.learn_covariance(evidence)
@@ -213,17 +222,22 @@ class EvidenceState:
         self.b, self.g = self.items.mean[:, :d] + self.shared, self.items.mean[:, d:]
 
 
-_SWEEPS, _STABLE = 8, 0.005
-_BOLD_SWEEPS, _STALLED = 60, 0.96
+_SWEEPS, _STABLE = 8, 0.04
+"""Sweeps at most, and how far the means may still move, in deviations of what is uncertain about them: a thousandth of
+the error that noise leaves."""
 
-_TRIAL, _BOLD_TRIAL, _AFTER_BOLD = 3, 4, 2
-"""Sweeps after which starts are compared: of the cautious one; of the bold one, and then as the cautious one learns."""
+_BOLD_SWEEPS, _LEAST_BOLD, _STALLED = 60, 4, 0.96
 
-_STANDS_OUT = 1.02
+_TRIAL, _BOLD_TRIAL, _AFTER_BOLD = 1, 3, 2
+"""Sweeps after which starts are compared, beside a first one of items that they share: of the cautious one; of the bold
+one, and then as the cautious one learns."""
+
+_STANDS_OUT = 1.03
 """Strength of directions from which on a bold start is tried; chance alone moves it by less than a hundredth."""
 
-TRIAL_RATINGS = 1_000_000
-"""The most ratings with which two starts are tried: twice the work."""
+TRIAL_RATINGS = 20_000
+"""The most ratings with which two starts are tried: on more, rows are known well enough for caution to find what there
+is (decision 41)."""
 
 
 def learn_from_symbols(
@@ -246,7 +260,7 @@ def learn_from_symbols(
     several = several_starts and state.design.census.n_ratings <= TRIAL_RATINGS
     if effects_from_pairs:
         state.find_effects(tables, starts.family(state))
-    if state.find_factors(tables, starts.family(state), trial=several) and several:
+    if state.find_factors(tables, starts.family(state), trial=several, compare=several):
         state = starts.from_better_start(state)
     else:
         starts.sweep_until_stable(state, begin=True)
@@ -269,44 +283,44 @@ class Starts:
 
     def from_better_start(self, state: EvidenceState) -> EvidenceState:
         """Both starts learn a little without the ratings held out; the likelier one learns on with them."""
+        self._sweep(state, 1, begin=True, trial=True)  # users know nothing yet: the same for both
         cautious, bold = state.fork(), state.fork()
-        self._sweep(cautious, _TRIAL, begin=True, trial=True)
-        self._sweep(bold, _BOLD_TRIAL, begin=True, bold=True, trial=True)
+        self._sweep(cautious, _TRIAL, trial=True)
+        self._sweep(bold, _BOLD_TRIAL, bold=True, trial=True)
         self._sweep(bold, _AFTER_BOLD, trial=True)
         better = self.likelier(cautious, bold)
         if better is bold:
             self._take_for_known(better)
-        self.sweep_until_stable(better, _SWEEPS if better is bold else _SWEEPS - _TRIAL)
+            self._sweep(better, _SWEEPS)  # all of them: the residual variance has fallen too far and has to come back
+        else:
+            self.sweep_until_stable(better, _SWEEPS - _TRIAL - 1)
         return better
 
     def _take_for_known(self, state: EvidenceState) -> None:
         """Bold sweeps, two by two, as long as each pair leaves clearly less unexplained."""
         before = np.inf
-        for pair in range(_BOLD_SWEEPS // 2):
+        for done in range(2, _BOLD_SWEEPS + 1, 2):
             self._sweep(state, 2, bold=True)
-            if pair > 1 and state.residual > _STALLED * before:
+            if done >= _LEAST_BOLD and state.residual > _STALLED * before:
                 break
             before = state.residual
 
     def sweep_until_stable(self, state: EvidenceState, most: int = _SWEEPS, *, begin: bool = False) -> None:
         """Sweep until the means are stable; the spread of ratings around them is learned on the way."""
-        for sweep in range(0, most, 2):
-            moved = self._sweep(state, min(2, most - sweep), begin=begin and sweep == 0)
-            if moved < _STABLE:
-                break
+        self._sweep(state, most, begin=begin, enough=_STABLE)
 
-    def _sweep(self, state: EvidenceState, times: int, *, begin: bool = False, **how: bool) -> float:
-        """So many sweeps; how far the last one moved the means.
+    def _sweep(self, state: EvidenceState, most: int, *, begin: bool = False, enough: float = 0.0, **how: bool) -> None:
+        """At most so many sweeps, until one moves the means by less than `enough`.
 
         At the beginning items come first, because users know nothing yet about their factors. The spread of ratings
         around their means is looked at every second time.
         """
-        moved = 0.0
-        for sweep in range(times):
+        for sweep in range(most):
             if sweep % 2 == 0:
                 now = self.family(state)
             moved = state.sweep(self.tables, now, self.observations, users=sweep > 0 or not begin, **how)
-        return moved
+            if moved < enough:
+                break
 
     def likelier(self, cautious: EvidenceState, bold: EvidenceState) -> EvidenceState:
         """The one under which held-out symbols are more likely."""

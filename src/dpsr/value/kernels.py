@@ -8,14 +8,18 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from dpsr.arrays import AnyFloats, AnyInts, Singles
+from dpsr.arrays import AnyFloats, AnyInts, Floats, Singles
 from dpsr.linalg.compiled import fast_kernel, fast_parallel_kernel
 
 _FEW = 24
 """Up to so many ratings a row's products are added one by one; beyond, as one small matrix product."""
 
-_LANES = 16
-"""Matrices inverted side by side: the same step for all of them is one or two vector instructions."""
+_LANES = 64
+"""Matrices inverted side by side: the same step for all of them is a few vector instructions. Fewer are unrolled by the
+compiler into single numbers."""
+
+_ROWS = 64
+"""Rows a thread goes through at a time: what it writes on is made once for all of them."""
 
 _PART = 4096
 """Ratings a thread adds up at a time."""
@@ -54,37 +58,42 @@ def add_normal_equations(
     sum is in single precision, as noise is; sums over blocks of rows are not.
     """
     size, direct = partners.shape[1] - d, len(places) == 0
-    for i in prange(len(ptr) - 1):
-        start, stop = ptr[i], ptr[i + 1]
-        hi, ai, doubt = np.zeros(d, np.float32), a[to[i]], np.zeros(size, np.float32)
-        rows = np.empty((stop - start, d), np.float32)
-        for e in range(start, stop):
-            at = e if direct else np.int64(places[e])
-            root, product = pairs[at, 0], pairs[at, 1]
-            line, row = partners[np.uint32(idx[e])], rows[e - start]
+    for part in prange(-(-(len(ptr) - 1) // _ROWS)):
+        hi, doubt, full = np.empty(d, np.float32), np.empty(size, np.float32), np.empty((d, d), np.float32)
+        few = np.empty((_FEW, d), np.float32)
+        for i in range(part * _ROWS, min((part + 1) * _ROWS, len(ptr) - 1)):
+            start, stop, ai = ptr[i], ptr[i + 1], a[to[i]]
+            rows = few[: stop - start] if stop - start <= _FEW else np.empty((stop - start, d), np.float32)
+            hi[:] = 0
+            doubt[:] = 0
+            for e in range(start, stop):
+                at = e if direct else np.int64(places[e])
+                root, product = pairs[at, 0], pairs[at, 1]
+                line, row = partners[np.uint32(idx[e])], rows[e - start]
+                for p in range(d):
+                    hi[p] += product * line[p]
+                    row[p] = root * line[p]
+                for p in range(size):
+                    doubt[p] += root * root * line[d + p]
+            if stop - start <= _FEW:
+                _square(rows, full)
+            else:
+                np.dot(rows.T, rows, full)
+            _add_packed(full, ai)
+            _add_corner(doubt, d, ai)
             for p in range(d):
-                hi[p] += product * line[p]
-                row[p] = root * line[p]
-            for p in range(size):
-                doubt[p] += root * root * line[d + p]
-        if stop - start <= _FEW:
-            for row in rows:
-                _add_outer(row, ai)
-        else:
-            _add_packed(np.dot(rows.T, rows), ai)
-        _add_corner(doubt, d, ai)
-        for p in range(d):
-            h[to[i], p] += hi[p]
+                h[to[i], p] += hi[p]
 
 
 @fast_kernel
-def _add_outer(x: Singles, packed: AnyFloats) -> None:
-    """packed += x x'."""
-    at = 0
-    for p in range(len(x)):
-        for q in range(p + 1):
-            packed[at + q] += x[p] * x[q]
-        at += p + 1
+def _square(rows: Singles, full: Singles) -> None:
+    """full = rows' rows, also above the diagonal: whole lines are added faster than parts of them."""
+    full[:] = 0
+    for row in rows:
+        for p in range(len(row)):
+            line, x = full[p], row[p]
+            for q in range(len(row)):
+                line[q] += x * row[q]
 
 
 @fast_kernel
@@ -124,74 +133,72 @@ def scores(off: AnyFloats, weight: AnyFloats, doubt: AnyFloats) -> AnyFloats:
 
 
 @fast_parallel_kernel
-def unpack(packed: AnyFloats, inverse: AnyFloats, observation: AnyFloats, out: AnyFloats) -> None:
-    """out[i] = the packed matrix i, plus `inverse`, plus observation[i] in the first place."""
-    d = out.shape[1]
-    for i in prange(len(out)):
-        at = 0
-        for p in range(d):
-            for q in range(p + 1):
-                value = packed[i, at + q] + inverse[p, q]
-                out[i, p, q] = value
-                out[i, q, p] = value
-            at += p + 1
-        out[i, 0, 0] += observation[i]
-
-
-@fast_parallel_kernel
-def spd_inverse(a: AnyFloats) -> None:
-    """Replace each positive definite a[i] by its inverse: Cholesky factor, its inverse, their product."""
-    n, d = len(a), a.shape[1]
+def covariances(packed: AnyFloats, prior: Singles, seen: Singles, weight: AnyFloats, out: Singles) -> None:
+    """out[i] = (packed[i] + prior + weight[i] seen seen')^-1, packed, of positive definite matrices."""
+    n, d = len(packed), len(prior)
     for group in prange(-(-n // _LANES)):
         first = group * _LANES
         count = min(_LANES, n - first)
-        m, t, s = np.empty((d, d, _LANES)), np.empty((d, d, _LANES)), np.empty(_LANES)
+        m = np.empty((d, d, _LANES), np.float32)
         for lane in range(_LANES):
-            one = a[first + min(lane, count - 1)]
+            i, at = first + min(lane, count - 1), 0
+            scale = np.float32(weight[i])
             for p in range(d):
                 for q in range(p + 1):
-                    m[p, q, lane] = one[p, q]
-        _cholesky(m, s)
-        _inverse_triangles(m, t, s)
+                    m[p, q, lane] = np.float32(packed[i, at + q]) + prior[p, q] + scale * seen[p] * seen[q]
+                at += p + 1
+        _invert(m)
+        at = 0
         for p in range(d):
             for q in range(p + 1):
-                s[:] = 0.0
-                for r in range(p, d):
-                    for lane in range(_LANES):
-                        s[lane] += t[p, r, lane] * t[q, r, lane]
                 for lane in range(count):
-                    a[first + lane, p, q] = s[lane]
-                    a[first + lane, q, p] = s[lane]
+                    out[first + lane, at + q] = -m[p, q, lane]
+            at += p + 1
 
 
 @fast_kernel
-def _cholesky(m: AnyFloats, s: AnyFloats) -> None:
-    """Lower triangles of `m` (row, column, lane) become their Cholesky factors, one over the diagonal in its place."""
-    for p in range(len(m)):
-        for q in range(p + 1):
-            for lane in range(_LANES):
-                s[lane] = m[p, q, lane]
-            for r in range(q):
-                for lane in range(_LANES):
-                    s[lane] -= m[p, r, lane] * m[q, r, lane]
-            if q < p:
-                for lane in range(_LANES):
-                    m[p, q, lane] = s[lane] * m[q, q, lane]
-        for lane in range(_LANES):
-            m[p, p, lane] = 1.0 / np.sqrt(max(s[lane], 1e-300))
+def _invert(m: Singles) -> None:
+    """Lower triangles of `m` (row, column, lane) become minus their inverses: every coordinate is swept in turn.
 
-
-@fast_kernel
-def _inverse_triangles(m: AnyFloats, t: AnyFloats, s: AnyFloats) -> None:
-    """t[q] is column q of the inverse of the factors `_cholesky` leaves."""
+    Sweeping k replaces m_pq by m_pq - m_pk m_kq / m_kk, m_pk by m_pk / m_kk and m_kk by -1 / m_kk (Goodnight 1979).
+    """
     d = len(m)
-    for q in range(d):
-        for lane in range(_LANES):
-            t[q, q, lane] = m[q, q, lane]
-        for p in range(q + 1, d):
-            s[:] = 0.0
-            for r in range(q, p):
-                for lane in range(_LANES):
-                    s[lane] -= m[p, r, lane] * t[q, r, lane]
+    column, scaled, pivot = (
+        np.empty((d, _LANES), np.float32),
+        np.empty(_LANES, np.float32),
+        np.empty(_LANES, np.float32),
+    )
+    for k in range(d):
+        for p in range(d):
             for lane in range(_LANES):
-                t[q, p, lane] = s[lane] * m[p, p, lane]
+                column[p, lane] = m[max(p, k), min(p, k), lane]
+        for lane in range(_LANES):
+            pivot[lane] = np.float32(1) / column[k, lane]
+        for p in range(d):
+            for lane in range(_LANES):
+                scaled[lane] = column[p, lane] * pivot[lane]
+            for q in range(p + 1):
+                for lane in range(_LANES):
+                    m[p, q, lane] -= scaled[lane] * column[q, lane]
+        for p in range(d):
+            for lane in range(_LANES):
+                m[max(p, k), min(p, k), lane] = column[p, lane] * pivot[lane]
+        for lane in range(_LANES):
+            m[k, k, lane] = -pivot[lane]
+
+
+@fast_parallel_kernel
+def packed_times(packed: Singles, x: Floats, out: Floats) -> None:
+    """out[i] += the first columns of the packed symmetric matrix i times x[i], as many as x[i] has numbers."""
+    d, width = out.shape[1], x.shape[1]
+    for i in prange(len(packed)):
+        at = 0
+        for p in range(d):
+            total = 0.0
+            for q in range(min(p + 1, width)):
+                total += packed[i, at + q] * x[i, q]
+            out[i, p] += total
+            if p < width:
+                for q in range(p):
+                    out[i, q] += packed[i, at + q] * x[i, p]
+            at += p + 1

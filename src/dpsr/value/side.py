@@ -16,19 +16,28 @@ and with C_i = (L^-1 + A_i)^-1 everything is closed form:
 
 What the rows say about V and L are sums over rows (`Evidence`), so a side may be updated a block at a time.
 
+**Coordinates.** All of this is computed for beta = U^-1 b, L = U U', where the prior covariance is the identity:
+
+    B_i = (I + U' A_i U)^-1,    C_i = U B_i U',    C_i L^-1 = U B_i U^-1,    U' M_i U = I - B_i,
+
+so that nothing is left to multiply, and no matrix is worse conditioned than the ratings make it: single precision is
+enough. U is upper triangular, so U^-1 E V' f_i stays in the first coordinates and the factors' covariance in the last.
+
 Known gap: the step for L is over-relaxed for speed, so that its monotonicity is observed and not proved.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats, Singles
 from dpsr.linalg.compiled import threads_for
-from dpsr.value.kernels import packed_size, spd_inverse, unpack
+from dpsr.value.kernels import covariances, packed_size, packed_times
 
 _COEFFICIENTS = 3.0
 """Pseudo-coefficients behind the prior ridge of a group."""
@@ -36,6 +45,9 @@ _COEFFICIENTS = 3.0
 _ROWS = 10.0
 """Pseudo-rows, beside one per dimension, behind the prior covariance: they decide on a thousand ratings and are
 forgotten at a hundred thousand."""
+
+_WEIGHT_ROUNDS = 2
+"""Steps of the ridge's fixed point each time V is learned; the next sweep goes on from there."""
 
 _BLOCK = 2048
 """Rows solved at a time; bounds memory."""
@@ -66,20 +78,23 @@ class Prior:
         return len(self.covariance)
 
     @property
-    def precision(self) -> Floats:
-        return np.asarray(np.linalg.inv(self.covariance), dtype=np.float64)
+    def root(self) -> Floats:
+        """U, upper triangular, with L = U U'."""
+        return np.ascontiguousarray(np.linalg.cholesky(self.covariance[::-1, ::-1])[::-1, ::-1])
 
     def start_effect_at(self, variance: float) -> None:
         """Believe in this variance of the effect, the first coordinate, before rows are looked at."""
         self.covariance[0, 0] = self.start[0, 0] = variance
 
-    def learn_weights(self, evidence: Evidence, rounds: int = 4) -> None:
+    def learn_weights(self, evidence: Evidence) -> None:
         """V: ridge with one precision a group by MacKay's fixed point on the evidence; group 0 keeps its prior."""
         (q, dx), groups = self.groups.shape, self.groups.ravel()
-        gram = evidence.gram.reshape(q, q, dx, dx).transpose(0, 2, 1, 3).reshape(q * dx, q * dx)
-        for _ in range(rounds):
+        back = np.linalg.inv(self.root[:dx, :dx])
+        gram = (back.T @ evidence.gram.reshape(q, q, dx, dx) @ back).transpose(0, 2, 1, 3).reshape(q * dx, q * dx)
+        right = (evidence.right @ back).ravel()
+        for _ in range(_WEIGHT_ROUNDS):
             covariance = np.linalg.inv(gram + np.diag(self.ridge[groups]))
-            theta = covariance @ evidence.right.ravel()
+            theta = covariance @ right
             known = 1 - self.ridge[groups] * np.diag(covariance)
             for g in range(1, len(self.ridge)):
                 member = groups == g
@@ -90,14 +105,10 @@ class Prior:
 
     def learn_covariance(self, evidence: Evidence) -> None:
         """L: the minorise-maximise step, over-relaxed: twice the geodesic step, eigenvalues within a factor of four."""
-        d, rows = self.dimensions, float(evidence.rows[0])
-        inverse = self.precision
-        information = rows * inverse - inverse @ evidence.total @ inverse
-        pseudo = _ROWS + d
-        root = np.linalg.cholesky(self.covariance)
-        back = np.linalg.inv(root)
-        N = root.T @ information @ root + pseudo * np.eye(d)  # in coordinates where the covariance is the identity
-        S = back @ (evidence.scatter + pseudo * self.start) @ back.T
+        d, root = self.dimensions, self.root
+        back, pseudo = np.linalg.inv(root), _ROWS + d
+        N = (evidence.rows[0] + pseudo) * np.eye(d) - evidence.total
+        S = evidence.scatter + pseudo * back @ self.start @ back.T
         e, u = np.linalg.eigh(_geometric((N + N.T) / 2, (S + S.T) / 2))
         new = root @ ((u * np.clip(e, 0.5, 2.0) ** 2) @ u.T) @ root.T
         self.covariance = (new + new.T) / 2 + 1e-7 * np.eye(d)
@@ -105,9 +116,9 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What rows say about their prior: sums over rows, added to in place.
+    """What rows say about their prior: sums over rows, added to in place, where its covariance is the identity.
 
-    `gram` and `right` are the normal equations of V, `total` the sum of C_i, `scatter` that of dev_i dev_i', over
+    `gram` and `right` are the normal equations of V, `total` the sum of B_i, `scatter` that of dev_i dev_i', over
     `rows` rows with ratings.
     """
 
@@ -130,8 +141,12 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Normal equations of some rows: packed A, h, the observation in them, features, and which rows have ratings."""
+    """Normal equations of some rows: U' A U packed, U' h, the observation, features, and which rows have ratings.
 
+    `root` is the U whose coordinates they are in.
+    """
+
+    root: Floats
     a: Floats
     h: Floats
     observed_effect: Floats
@@ -159,67 +174,83 @@ def posterior(rows: Rows, prior: Prior, k: int, evidence: Evidence, *, weights_f
 
     With `weights_first` the prior learns V from it before the rows do.
     """
-    inverse, dx, n = prior.precision, prior.groups.shape[1], len(rows.h)
-    result, last = Posterior.empty(n, prior.dimensions, k), prior.dimensions - k
-    pull = np.empty((n, prior.dimensions, dx))  # how a row follows what is expected of it: C_i L^-1 E
-    corner = last + np.array(np.tril_indices(k))
-    for piece in _pieces(n):
-        C, h = _solve(rows, piece, inverse)
-        result.mean[piece] = np.einsum("iab,ib->ia", C, h)
-        result.variance[piece] = np.einsum("iaa->ia", C)
-        result.factor_covariance[piece] = C[:, corner[0], corner[1]]
-        pull[piece] = (C.reshape(-1, prior.dimensions) @ inverse[:, :dx]).reshape(len(h), -1, dx)
-        evidence.total[:] += np.tensordot(rows.active[piece].astype(np.float64), C, 1)
-        _about_weights(result.mean[piece], pull[piece], rows.features[piece], inverse, evidence)
+    n, d, dx, root = len(rows.h), prior.dimensions, prior.groups.shape[1], rows.root
+    result, pieces = Posterior.empty(n, d, k), _pieces(n)
+    solved: Iterable[tuple[Singles, Floats]] = (_solve(rows, piece, prior, evidence) for piece in pieces)
     if weights_first:
+        solved = list(solved)
         prior.learn_weights(evidence)
-    expected = rows.features @ prior.weights
-    result.mean[:] += np.einsum("iab,ib->ia", pull, expected)
-    deviations = result.mean[rows.active]
-    deviations[:, :dx] -= expected[rows.active]
-    evidence.scatter[:] += deviations.T @ deviations
-    evidence.rows[:] += len(deviations)
+    weights = prior.weights @ np.linalg.inv(root[:dx, :dx]).T
+    (i, j), corner = _triangle(d), congruence(root[d - k :, d - k :]).T
+    squares, last = (np.where(i == j, 1, 2) * root[:, i] * root[:, j]).T.astype(np.float32), j >= d - k
+    for piece, (B, beta) in zip(pieces, solved, strict=True):
+        expected = rows.features[piece] @ weights
+        with threads_for(len(B) * d * dx):
+            packed_times(B, expected, beta)
+        result.mean[piece] = beta @ root.T
+        result.variance[piece] = B @ squares
+        result.factor_covariance[piece] = B[:, last] @ corner
+        beta[:, :dx] -= expected
+        deviations = beta[rows.active[piece]]
+        evidence.scatter[:] += deviations.T @ deviations
+        evidence.rows[:] += len(deviations)
     return result
 
 
 def posterior_covariances(rows: Rows, prior: Prior) -> Singles:
-    """C_i of every row at the present prior, packed."""
-    inverse, (i, j) = prior.precision, np.tril_indices(prior.dimensions)
-    packed = np.empty((len(rows.h), len(i)), np.float32)
+    """C_i of every row at the present prior, packed; the prior may have learned since the rows were made."""
+    packed, back = np.empty(rows.a.shape, np.float32), congruence(rows.root).T
+    within = np.linalg.inv(prior.root) @ rows.root
     for piece in _pieces(len(rows.h)):
-        packed[piece] = _solve(rows, piece, inverse)[0][:, i, j]
+        packed[piece] = _covariances(rows, piece, within.T @ within) @ back
     return packed
+
+
+def congruence(root: Floats) -> Singles:
+    """The matrix that takes a packed symmetric S to the packed U S U'."""
+    i, j = _triangle(len(root))
+    both = root[i][:, i] * root[j][:, j] + np.where(i == j, 0.0, root[i][:, j] * root[j][:, i])
+    return both.astype(np.float32)
 
 
 def _pieces(n: int) -> list[slice]:
     return [slice(at, min(at + _BLOCK, n)) for at in range(0, n, _BLOCK)]
 
 
-def _solve(rows: Rows, piece: slice, inverse: Floats) -> tuple[Floats, Floats]:
-    """C_i and h_i of a piece of rows, observations included."""
-    precision = 1 / rows.observed_variance[piece]
-    h = rows.h[piece].copy()
-    h[:, 0] += rows.observed_effect[piece] * precision
-    C = np.empty((len(h), len(inverse), len(inverse)))
-    with threads_for(len(h) * len(inverse) ** 3):
-        unpack(rows.a[piece], inverse, precision, C)
-        spd_inverse(C)
-    return C, h
+def _covariances(rows: Rows, piece: slice, prior: Floats) -> Singles:
+    """B_i of a piece of rows, packed, observations included; `prior` is the precision in the rows' coordinates."""
+    B, seen = np.empty((len(rows.h[piece]), rows.a.shape[1]), np.float32), rows.root[0].astype(np.float32)
+    with threads_for(len(B) * len(prior) ** 3):
+        covariances(rows.a[piece], prior.astype(np.float32), seen, 1 / rows.observed_variance[piece], B)
+    return B
 
 
-def _about_weights(unpulled: Floats, pull: Floats, f: Floats, inverse: Floats, evidence: Evidence) -> None:
-    """The normal equations of V; `unpulled` is C_i h_i."""
-    n, d, dx = pull.shape
-    M = inverse[:dx, :dx] - (pull.transpose(0, 2, 1).reshape(-1, d) @ inverse[:, :dx]).reshape(n, dx, dx)
-    (q, p), (a, b) = np.tril_indices(f.shape[1]), np.tril_indices(dx)
-    packed = (f[:, q] * f[:, p]).T @ M[:, a, b]  # both f f' and M_i are symmetric
-    evidence.gram[:] += packed[_places(f.shape[1])][:, _places(dx)]
-    evidence.right[:] += f.T @ (unpulled @ inverse[:, :dx])
+def _solve(rows: Rows, piece: slice, prior: Prior, evidence: Evidence) -> tuple[Singles, Floats]:
+    """B_i of a piece of rows and B_i U' h_i, observations included; what they say about V and L so far."""
+    d, (q, dx) = prior.dimensions, prior.groups.shape
+    B, seen = _covariances(rows, piece, np.eye(d)), rows.observed_effect[piece] / rows.observed_variance[piece]
+    unpulled = np.zeros_like(rows.h[piece])
+    with threads_for(len(B) * d**2):
+        packed_times(B, rows.h[piece] + seen[:, None] * rows.root[0], unpulled)
+    columns, (i, j), (a, b) = rows.features[piece].T.astype(np.float32, order="C"), _triangle(q), _triangle(dx)
+    known = (a == b) - B[:, : len(a)]  # of I - B_i, what belongs to the first coordinates
+    evidence.gram[:] += ((columns[i] * columns[j]) @ known)[_places(q)][:, _places(dx)]
+    evidence.right[:] += rows.features[piece].T @ unpulled[:, :dx]
+    evidence.total[:] += (rows.active[piece].astype(np.float32) @ B)[_places(d)].reshape(d, d)
+    return B, unpulled
 
 
+@cache
+def _triangle(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows and columns of a packed n x n matrix."""
+    i, j = np.tril_indices(n)
+    return i, j
+
+
+@cache
 def _places(n: int) -> npt.NDArray[np.int64]:
     """Where each entry of a symmetric n x n matrix, row by row, lies among those of its lower triangle."""
-    i, j = np.tril_indices(n)
+    i, j = _triangle(n)
     place = np.empty((n, n), dtype=np.int64)
     place[i, j] = place[j, i] = np.arange(len(i))
     return place.ravel()

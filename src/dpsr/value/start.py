@@ -19,12 +19,11 @@ values that noise alone would give: how far the leading ones exceed these tells 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpsr.arrays import Floats
+from dpsr.arrays import Floats, Singles
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.incidence import ColumnStack, add_by_item, at_ratings, by_user
 from dpsr.engine.table import zeros
@@ -88,8 +87,8 @@ def moved(belief: Belief, found: float, doubt: float, typical: float) -> float:
     return max(belief.variance + before / (before + doubt) * (found - belief.variance), 0.0)
 
 
-_EXCESS = "excess"
-_TOLERANCE, _PRODUCTS = 1e-2, 12
+_EXCESS, _BY_CHANCE = "excess", "by chance"
+_TOLERANCE, _PRODUCTS = 1e-2, 8
 """A start needs directions, not digits."""
 
 _TINY = 1e-300
@@ -100,58 +99,62 @@ class Directions:
     """Where the unexplained points: k user factors of unit size, none beyond three, and how far they stand out.
 
     `strength` is the sum of the leading singular values over that of the same residuals with random signs: one where
-    there is nothing but noise.
+    there is nothing but noise. It takes as long as the directions themselves and is None unless it was asked for.
     """
 
     users: Floats
-    strength: float
+    strength: float | None
 
 
 def leading_directions(
-    table: Table, left: ColumnStack, right: Floats, reader: Reader, residual: float, k: int, *, trial: bool
+    table: Table,
+    left: ColumnStack,
+    right: Floats,
+    reader: Reader,
+    residual: float,
+    k: int,
+    *,
+    trial: bool,
+    compare: bool = True,
 ) -> Directions:
-    """The k leading directions; in a `trial`, without the ratings that are held out."""
+    """The k leading directions, compared with chance if asked to; in a `trial`, without the ratings held out."""
     users, items = degree_scales(table.census.user_counts), degree_scales(table.census.item_counts)
+    columns = [_EXCESS, _BY_CHANCE] if compare else [_EXCESS]
 
     def write(block: Block) -> BlockResult:
         eta = at_ratings(block, left[block.users], right)
         z, w = reader.read(block, eta, residual)
         if trial:
             w[held_out(block)] = 0
-        excess = w * (z - eta) * np.repeat(users[block.users], block.counts) * items[block.items]
-        return BlockResult({_EXCESS: excess.astype(np.float32)})
+        excess = (w * (z - eta) * np.repeat(users[block.users], block.counts) * items[block.items]).astype(np.float32)
+        return BlockResult(dict(zip(columns, (excess, _random_signs(block) * excess), strict=False)))
 
-    def leading(values_of: Callable[[Block], Floats]) -> tuple[Floats, Floats]:
+    def leading(column: str) -> tuple[Floats, Floats]:
         def gram(X: Floats) -> Floats:
             def add(block: Block, sums: Floats) -> None:
-                values = values_of(block)
+                values = block.columns[column].astype(np.float64)
                 add_by_item(block, by_user(block, X, values), sums, values)
 
-            return table.run(add, [zeros(*X.shape)], reads=[_EXCESS]).sums[0]
+            return table.run(add, [zeros(*X.shape)], reads=[column]).sums[0]
 
         return leading_right(gram, table.census.n_items, k, tol=_TOLERANCE, products=_PRODUCTS)
 
     def project(block: Block) -> BlockResult:
-        return BlockResult(rows=(by_user(block, V, _excess(block)),))
+        return BlockResult(rows=(by_user(block, V, block.columns[_EXCESS].astype(np.float64)),))
 
-    table.run(write, reads=[CHOICE, SYMBOL], writes=[_EXCESS])
-    found, V = leading(_excess)
-    by_chance, _ = leading(_with_random_signs)
+    table.run(write, reads=[CHOICE, SYMBOL], writes=columns)
+    found, V = leading(_EXCESS)
+    strength = float(found.sum() / max(leading(_BY_CHANCE)[0].sum(), _TINY)) if compare else None
     U = table.run(project, reads=[_EXCESS]).rows[0]
-    table.drop(_EXCESS)
+    for column in columns:
+        table.drop(column)
     size = np.sqrt(np.mean(U**2, axis=0))
-    return Directions(
-        np.clip(U / np.where(size > 0, size, 1.0), -3, 3), float(found.sum() / max(by_chance.sum(), _TINY))
-    )
+    return Directions(np.clip(U / np.where(size > 0, size, 1.0), -3, 3), strength)
 
 
-def _excess(block: Block) -> Floats:
-    return block.columns[_EXCESS].astype(np.float64)
-
-
-def _with_random_signs(block: Block) -> Floats:
-    """The signs depend on the places of ratings alone: the same however the table is cut."""
+def _random_signs(block: Block) -> Singles:
+    """They depend on the places of ratings alone: the same however the table is cut."""
     place = np.arange(block.start, block.start + len(block.items), dtype=np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64
         place = (place ^ (place >> np.uint64(shift))) * np.uint64(factor)
-    return np.where(place >> np.uint64(63), _excess(block), -_excess(block))
+    return np.where(place >> np.uint64(63), np.float32(1), np.float32(-1))

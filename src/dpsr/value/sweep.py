@@ -34,7 +34,7 @@ from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
 from dpsr.value.effects import EffectObservation
 from dpsr.value.kernels import add_normal_equations, packed_size, root_and_product, scores
 from dpsr.value.levels import GRID, LevelFamily
-from dpsr.value.side import Evidence, Posterior, Prior, Rows, posterior
+from dpsr.value.side import Evidence, Posterior, Prior, Rows, congruence, posterior
 
 CHOICE, SYMBOL = "choice", "symbol"
 """The columns of a table that say through which channel a rating went, and what came out."""
@@ -140,7 +140,7 @@ class Sides:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Scores squared and their expectation, how far means moved, and over how many ratings: sums over blocks."""
+    """Scores squared and their expectation, squares by which means moved, and their variance: sums over blocks."""
 
     sums: Floats
 
@@ -155,14 +155,15 @@ class Tally:
 
     @property
     def moved(self) -> float:
-        """Root mean square change of the means, in residual deviations."""
-        return float(np.sqrt(self.sums[2] / max(self.sums[3], 1)))
+        """Root mean square change of the means, in deviations of what is uncertain about them; infinite before."""
+        return float(np.sqrt(self.sums[2] / self.sums[3])) if self.sums[3] > 0 else np.inf
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
     """The pass as a value: everything it reads but the block.
 
+    `item_root` is the root of the items' prior, in whose coordinates they are told (`side.py`).
     `users` says whether users are updated; a `bold` pass takes the partners' factors for known; a `trial` leaves out
     the ratings that are held out; `released` names the column of means that a last pass writes, beside `NOISY` and
     `WEIGHT`.
@@ -173,6 +174,7 @@ class Sweep:
     residual: float
     shared: Floats
     prior: Prior
+    item_root: Floats
     observation: EffectObservation
     k: int
     users: bool = True
@@ -194,8 +196,7 @@ class Sweep:
         q = s.z.shape[1]
         c, f = new.mean[:, :q], new.mean[:, q:]
         after = at_ratings(block, np.column_stack([s.x[who], c, f]), self._right)
-        tally[2] += np.sum((after - eta) ** 2) / self.residual
-        tally[3] += len(eta)
+        tally[2] += np.sum((after - eta) ** 2)
         rows = new.mean, new.variance, block.every(_SAMPLE_EVERY, eta)
         if self.released is not None:
             noisy, weight = self.reader.read(block, after, self.residual)
@@ -216,10 +217,14 @@ class Sweep:
         return np.column_stack([self.shared, self.sides.z])
 
     @cached_property
+    def _root(self) -> Floats:
+        return self.prior.root
+
+    @cached_property
     def _items_as_partners(self) -> Singles:
         s = self.sides
         covariance = None if s.items is None or self.bold else s.items.factor_covariance
-        return _partners(np.column_stack([s.z, s.g]), covariance)
+        return _partners(np.column_stack([s.z, s.g]), covariance, self._root)
 
     @cached_property
     def _items_in_doubt(self) -> Floats:
@@ -234,8 +239,8 @@ class Sweep:
         rest = z - at_ratings(block, s.x[who], s.b)
         a, h = np.zeros((n, packed_size(d))), np.zeros((n, d))
         _normal(np.arange(n), block.indptr, block.items, _DIRECT, rest, w, self._items_as_partners, a, h)
-        rows = Rows(a, h, self.observation.value[who], self.observation.variance[who], s.x[who], block.counts > 0)
-        return posterior(rows, self.prior, k, evidence)
+        observed = self.observation.value[who], self.observation.variance[who]
+        return posterior(Rows(self._root, a, h, *observed, s.x[who], block.counts > 0), self.prior, k, evidence)
 
     def _tell_items(
         self, block: Block, z: Floats, w: Floats, c: Floats, f: Floats, covariance: Singles | None, a: Floats, h: Floats
@@ -243,8 +248,8 @@ class Sweep:
         """Add what the block's users say to the items' normal equations."""
         x = self.sides.x[block.users]
         rest = z - at_ratings(block, np.column_stack([x, c]), self._shared_right)
-        by = block.by_item
-        _normal(by.items, by.ptr, by.rows, by.places, rest, w, _partners(np.column_stack([x, f]), covariance), a, h)
+        by, partners = block.by_item, _partners(np.column_stack([x, f]), covariance, self.item_root)
+        _normal(by.items, by.ptr, by.rows, by.places, rest, w, partners, a, h)
 
     def _count_residual(self, block: Block, off: Floats, w: Floats, tally: Floats) -> None:
         s, who = self.sides, block.users
@@ -252,14 +257,21 @@ class Sweep:
             return
         left = np.column_stack([s.user_variance[who], np.column_stack([s.x[who], s.f[who]]) ** 2])
         doubt = at_ratings(block, left, self._items_in_doubt)
+        tally[3] += doubt.sum()
         with threads_for(8 * len(w)):
             tally[:2] += scores(off, w, doubt)
 
 
-def _partners(x: Floats, covariance: Singles | None) -> Singles:
-    """What rows see of their partners: their vectors and, where they are uncertain, the covariance of their factors."""
-    singles = x.astype(np.float32)
-    return singles if covariance is None else np.hstack([singles, covariance])
+def _partners(x: Floats, covariance: Singles | None, root: Floats) -> Singles:
+    """What rows see of their partners, in the coordinates of `root`.
+
+    Their vectors and, where they are uncertain, the covariance of their factors, the last coordinates (packed).
+    """
+    vectors = x.astype(np.float32) @ root.astype(np.float32)
+    if covariance is None:
+        return vectors
+    last = len(root) - (int(np.sqrt(8 * covariance.shape[1] + 1)) - 1) // 2
+    return np.hstack([vectors, covariance @ congruence(root[last:, last:].T).T])
 
 
 def _normal(

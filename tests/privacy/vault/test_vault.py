@@ -163,6 +163,14 @@ def test_a_divided_vault_is_divided_once_and_asks_nobody_for_everything(ratings,
         v.noisy_ratings(randomised_response(STARS, 0.1), symbol="symbol")
 
 
+def test_who_was_asked_before_a_division_pays_for_that_too(ratings, division):
+    """Everybody gave a symbol for 0.8; a division for 0.3 afterwards would be 1.1 for ratings in the sums alone."""
+    v = Vault(ratings, 1.0, noise=NoiseSource.system())
+    pass_through(v, [randomised_response(STARS, 0.8)], np.zeros(len(ratings)))
+    with pytest.raises(PrivacyError, match="Nothing was drawn"):
+        v.divided_sums(3.0, 1.0, division=division, epsilon=0.3)
+
+
 def test_a_window_narrower_than_the_grid_is_one_step_wide(ratings):
     v = Vault(ratings, 1.0, noise=NoiseSource.system())
     v.window_sums(3.0, 1e-9, item_weight=0.5, epsilon=0.5)

@@ -67,7 +67,7 @@ def test_nothing_in_a_folder_names_a_person_or_an_item_of_one_person_alone(folde
         assert b"canary" not in content, file.name
     assert {file.name for file in folder.iterdir()} == {
         "card.html", "cells.parquet", "certificate.json", "items.parquet", "manifest.json", "model.json",
-        "taste.parquet",
+        "synthetic.parquet", "taste.parquet",
     }  # fmt: skip
 
 

@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from folders import copied, resealed
 
-from dpsr import DPSR, Interactions, load_release
-from dpsr.audit import AuditRequest
+from dpsr import DPSR, load_release
 from dpsr.data import realistic
 from dpsr.errors import ParameterError
 from dpsr.pipeline.publish import publish
@@ -144,18 +143,6 @@ def test_where_values_are_protected_nobody_is_made_up(ratings, tmp_path):
     with pytest.raises(ParameterError, match="row for every rating"):
         DPSR(1.0, random_state=0).fit(ratings).save(tmp_path / "r", people=10)
     assert not (tmp_path / "r").exists()
-
-
-def test_likes_have_no_ratings_to_make_people_up_from(tmp_path):
-    rng = np.random.default_rng(0)
-    cells = rng.choice(60 * 20, 500, replace=False)
-    likes = Interactions.from_arrays(cells // 20, cells % 20)
-    model = DPSR(5.0, unit="user", delta=DELTA, random_state=0).fit(likes)
-    with pytest.raises(ParameterError, match="likes have none"):
-        model.save(tmp_path / "r", people=10)
-    assert not (tmp_path / "r").exists()
-    with pytest.raises(ParameterError, match="release of likes"):
-        AuditRequest(release=model.release).answer()
 
 
 def test_the_card_shows_released_and_made_up_figures_beside_each_other(folder, release):

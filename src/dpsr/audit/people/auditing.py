@@ -37,7 +37,7 @@ def audit_people(
 ) -> AuditReport:
     """Every finding for one unit; made-up people only, so that anybody may see it."""
     check_unit(unit, epsilon, delta, declared=True)
-    setting, noise = Setting(unit, scale, epsilon, delta), _noise(seed)
+    setting, noise = Setting(unit, scale, epsilon, delta), noise_of(seed)
     rng = np.random.default_rng(None if seed is None else [seed, 1])
     half, findings = (1 - CONFIDENCE) / 2, []
     for name, trial in TRIALS.items():
@@ -58,7 +58,7 @@ def audit_planted_people(
 ) -> AuditReport:
     """Vaults of people with a planted error: each of them is to be rejected."""
     check_unit("user", epsilon, delta, declared=True)
-    setting, noise = Setting("user", scale, epsilon, delta), _noise(seed)
+    setting, noise = Setting("user", scale, epsilon, delta), noise_of(seed)
     rng = np.random.default_rng(None if seed is None else [seed, 1])
     findings = []
     for planted in PLANTED:
@@ -77,5 +77,6 @@ def _subject(what: str, unit: str, scale: Scale, epsilon: float, delta: float) -
     return f"{what}unit {unit} at epsilon = {epsilon:g}, delta = {delta:g}, scale {scale}"
 
 
-def _noise(seed: int | None) -> NoiseSource:
+def noise_of(seed: int | None) -> NoiseSource:
+    """The system's noise, or a seeded one for experiments."""
     return NoiseSource.system() if seed is None else NoiseSource.seeded(seed)

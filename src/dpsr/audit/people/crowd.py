@@ -14,7 +14,7 @@ import pyarrow as pa
 from dpsr.arrays import Bools, Ints
 from dpsr.data import realistic
 from dpsr.engine import MemoryTable
-from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.engine.raw import LEVEL, WEIGHT, InteractionTable, RawTable
 from dpsr.types import Mask, Scale
 
 BLOCK = 1 << 16
@@ -44,6 +44,16 @@ class CanaryPeople:
 
     def table(self, others: int = 0, *, block: int = BLOCK, halves: bool = False) -> RawTable:
         """Who is there, with some `others`; with `halves` every canary's ratings are under two names."""
+        mask, levels = self._rows(others, halves)
+        return RawTable(MemoryTable(mask, {LEVEL: levels.astype(np.uint16)}, block_ratings=block), self.scale)
+
+    def likes(self, others: int = 0, *, block: int = BLOCK, halves: bool = False) -> InteractionTable:
+        """The same rows as interactions, each of weight one."""
+        mask, _ = self._rows(others, halves)
+        return InteractionTable(MemoryTable(mask, {WEIGHT: np.ones(mask.n_ratings)}, block_ratings=block))
+
+    def _rows(self, others: int, halves: bool) -> tuple[Mask, Ints]:
+        """Who rated what, and the levels."""
         there = np.flatnonzero(self.bits)
         items = (there[:, None] * self.each + np.arange(self.each)).ravel()
         levels = np.tile(np.where(np.arange(self.each) % 2 == 0, 0, self.scale.n_levels - 1), len(there))
@@ -56,8 +66,7 @@ class CanaryPeople:
             counts = np.concatenate([counts, more])
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         people = pa.array(np.arange(len(counts), dtype=np.int64))
-        mask = Mask(people, self.declared, indptr, items.astype(np.int32))
-        return RawTable(MemoryTable(mask, {LEVEL: levels.astype(np.uint16)}, block_ratings=block), self.scale)
+        return Mask(people, self.declared, indptr, items.astype(np.int32)), levels
 
     def cells(self) -> Ints:
         """The cells of every canary (canaries, each)."""

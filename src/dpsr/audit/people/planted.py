@@ -20,18 +20,19 @@ from dpsr.audit.people.questions import Setting, Trial, people_counted, scores, 
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.noise.normal import rounded_normal
 from dpsr.privacy.vault.people import PeopleVault
+from dpsr.privacy.vault.people.asking import AskedOfPeople
 
 Planted = Callable[[Setting, NoiseSource, np.random.Generator], Trial]
 
 
-class _HalvedBound(PeopleVault):
+class HalvedBound(AskedOfPeople):
     """A quarter of the variance that its receipts state."""
 
     def _draw(self, variance: int, n: int) -> Ints:
         return rounded_normal(max(variance // 4, 1), n, self._noise)
 
 
-class _ReusedNoise(PeopleVault):
+class ReusedNoise(AskedOfPeople):
     """The stream of the first question for all of them."""
 
     _first: int | None = None
@@ -42,13 +43,25 @@ class _ReusedNoise(PeopleVault):
         return rounded_normal(variance, n, NoiseSource.seeded(self._first))
 
 
-class _ExactCount(PeopleVault):
+class ExactCount(AskedOfPeople):
     """No noise on the first number of every answer."""
 
     def _draw(self, variance: int, n: int) -> Ints:
         noise = rounded_normal(variance, n, self._noise)
         noise[0] = 0
         return noise
+
+
+class _HalvedBound(HalvedBound, PeopleVault):
+    """Of ratings."""
+
+
+class _ReusedNoise(ReusedNoise, PeopleVault):
+    """Of ratings."""
+
+
+class _ExactCount(ExactCount, PeopleVault):
+    """Of ratings."""
 
 
 def halved_bound(setting: Setting, noise: NoiseSource, rng: np.random.Generator) -> Trial:

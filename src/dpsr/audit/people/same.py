@@ -5,6 +5,7 @@ A difference has no false alarm, and there is no epsilon for it: what is found t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -14,6 +15,7 @@ from dpsr.audit.findings import Finding
 from dpsr.audit.people.crowd import CanaryPeople
 from dpsr.audit.people.questions import Setting, unlearned
 from dpsr.audit.replay import Tape, same_value
+from dpsr.engine.raw import InteractionTable, RawTable
 from dpsr.pipeline.value import DPSR
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.people import RatingVault
@@ -25,14 +27,25 @@ _PEOPLE = 60
 
 def audit_other_people(pipeline: DPSR, scale: Scale, *, claim: float) -> Finding:
     """Fit once, fit again on other people with the same answers, compare everything that is released."""
-    rng, tape = np.random.default_rng(11), Tape()
+    rng = np.random.default_rng(11)
     crowds = [CanaryPeople.toss(_PEOPLE, 5, scale, rng) for _ in range(3)]
-    facts = []
+    tables = [crowd.table(others) for others, crowd in zip((90, 40, 0), crowds, strict=True)]
+    return differences(pipeline.unfitted().set_params(items=crowds[0].declared), tables, _facts, claim=claim)
+
+
+def differences(
+    pipeline: DPSR,
+    tables: Sequence[RawTable | InteractionTable],
+    facts_of: Callable[[Any], dict[str, Any]],
+    *,
+    claim: float,
+) -> Finding:
+    """Whether anything that `facts_of` a release says differs between tables, all given the answers of the first."""
+    tape, facts = Tape(), []
     differ: set[str] = set()
-    for others, crowd in zip((90, 40, 0), crowds, strict=True):
-        declared = pipeline.unfitted().set_params(items=crowd.declared)
+    for table in tables:
         try:
-            facts.append(_facts(declared.fit_table(crowd.table(others), tape)))
+            facts.append(facts_of(pipeline.unfitted().fit_table(table, tape)))
         except Exception:  # it went well with these answers once: that it does not any more is the people's doing
             differ.add("whether it runs at all")
         tape.rewind()

@@ -155,7 +155,8 @@ def _absent(roles: list[str], names: Sequence[str], source: str) -> str:
     python = ", ".join(f'{role}="..."' for role in roles)
     options = " ".join(f"--{role} COLUMN" for role in roles)
     hint = (
-        " Clicks, plays and purchases have no rating; what protects them is another unit (see: which unit do I need?)."
+        " Clicks, plays and purchases have no rating and need none: Interactions.read (or dpsr release FILE --likes "
+        "--unit user --delta 1e-6)."
     )
     return (
         f"{source}: no column looks like the {either}; {_listed(names)}. "

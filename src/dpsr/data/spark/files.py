@@ -26,15 +26,20 @@ _UNKNOWN_COMPRESSION = (".zst", ".lz4")
 def spark_table_of_file(session: Any, path: Path, *, scale: Scale, **named: str | None) -> RawTable:
     """The file's ratings as blocks; see `recognised` for what may be named."""
     file, layout, roles = recognised(path, **named)
+    frame, origin = frame_of_file(session, file, layout)
+    names: dict[str, Any] = dict(zip(HEADERLESS, map(name_of, roles.used), strict=False))
+    return spark_table(session, frame, scale=scale, origin=origin, **names)
+
+
+def frame_of_file(session: Any, file: Path, layout: Layout | None) -> tuple[Any, Origin]:
+    """A file as a DataFrame whose columns are called by their places."""
 
     def refuse(reason: str) -> DataError:
         return DataError(unreadable(file, reason)) if layout is None else refusal(file, layout, reason)
 
     with spark_errors(refuse):
         frame = _of_parquet(session, file) if layout is None else _of_text(session, file, layout)
-    origin = Origin(file_name(file), layout is not None, refuse)
-    names: dict[str, Any] = dict(zip(HEADERLESS, map(name_of, roles.used), strict=False))
-    return spark_table(session, frame, scale=scale, origin=origin, **names)
+    return frame, Origin(file_name(file), layout is not None, refuse)
 
 
 def _of_parquet(session: Any, file: Path) -> Any:

@@ -57,24 +57,39 @@ def spark_table(
     origin = origin or Origin()
     columns = {"user": user, "item": item, "rating": rating, **({TIMESTAMP: timestamp} if timestamp else {})}
     with spark_errors(origin.refuse), quiet_spark():
-        plain = frame.select(*(frame[_quoted(name)].alias(role) for role, name in columns.items()))
-        users, items = (_Vocabulary.of(plain, role, origin) for role in ("user", "item"))
-        refuse_trivial(len(users.ids), len(items.ids), unnumbered(origin.name))
-        census = Census(users.ids, items.ids, users.counts, items.counts, timestamp is not None)
-        edges = block_edges(census.user_counts, block_ratings)
-        number = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
-        coding = Coding(users.spelt, items.spelt, number, scale, origin.name, census.timed)
-        own, ours = beside(session, plain)
-        size = min(partitions or own.sparkContext.defaultParallelism, len(edges) - 1)
-        blocks = blocks_of(ours, coding, n_blocks=len(edges) - 1, partitions=size)
-        dtypes = {name: kind for name, kind in TYPES.items() if name != TIMESTAMP or timestamp}
-        table = SparkTable(own, blocks, census, dtypes, partitions=size, block_ratings=block_ratings)
-        try:
-            _check(packed_facts(blocks), census, edges, origin.name)
-        except BaseException:
-            table.close()
-            raise
+        plain = selected(frame, columns)
+        table = packed_table(
+            session, plain, origin, scale, timed=timestamp is not None, partitions=partitions, rows=block_ratings
+        )
     return RawTable(table, scale)
+
+
+def selected(frame: Any, columns: dict[str, str]) -> Any:
+    """The columns of a frame under the names of their roles."""
+    return frame.select(*(frame[_quoted(name)].alias(role) for role, name in columns.items()))
+
+
+def packed_table(
+    session: Any, plain: Any, origin: Origin, scale: Scale | None, *, timed: bool, partitions: int | None, rows: int
+) -> SparkTable:
+    """Blocks of so many rows from a frame of user, item and rating; without a scale, of user, item and weight."""
+    users, items = (_Vocabulary.of(plain, role, origin) for role in ("user", "item"))
+    refuse_trivial(len(users.ids), len(items.ids), unnumbered(origin.name))
+    census = Census(users.ids, items.ids, users.counts, items.counts, timed)
+    edges = block_edges(census.user_counts, rows)
+    number = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+    coding = Coding(users.spelt, items.spelt, number, scale, origin.name, timed)
+    own, ours = beside(session, plain)
+    size = min(partitions or own.sparkContext.defaultParallelism, len(edges) - 1)
+    blocks = blocks_of(ours, coding, n_blocks=len(edges) - 1, partitions=size)
+    dtypes = {name: kind for name, kind in TYPES.items() if name in coding.columns}
+    table = SparkTable(own, blocks, census, dtypes, partitions=size, block_ratings=rows)
+    try:
+        _check(packed_facts(blocks), census, edges, origin.name)
+    except BaseException:
+        table.close()
+        raise
+    return table
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,15 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsr.arrays import AnyArray
-from dpsr.data.numbers import code_ratings, read_times
-from dpsr.engine.raw import LEVEL
+from dpsr.data.numbers import code_ratings, read_times, read_weights
+from dpsr.engine.raw import LEVEL, WEIGHT
 from dpsr.engine.spark.table import ITEMS, group_of
 from dpsr.engine.spark.task import NUMBER, Columns, blocks_in, changed, in_sql
 from dpsr.engine.table import TIMESTAMP
 from dpsr.quoting import Source
 from dpsr.types import Scale
 
-TYPES = {ITEMS: "int32", LEVEL: "uint16", TIMESTAMP: "int64"}
+TYPES = {ITEMS: "int32", LEVEL: "uint16", WEIGHT: "float64", TIMESTAMP: "int64"}
 
 _USER = "u"
 _KINDS = {_USER: "int32", **TYPES}
@@ -47,18 +47,22 @@ class Packed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Coding:
-    """How rows become pieces: the code of every spelling of an id, the block of every user's code, the scale."""
+    """How rows become pieces: the code of every spelling of an id, the block of every user's code, the scale.
+
+    Without a scale the rows are interactions, and their value is a weight.
+    """
 
     users: tuple[pa.Array, AnyArray]
     items: tuple[pa.Array, AnyArray]
     numbers: AnyArray
-    scale: Scale
+    scale: Scale | None
     name: str
     timed: bool
 
     @property
     def columns(self) -> list[str]:
-        return [name for name in _KINDS if self.timed or name != TIMESTAMP]
+        absent = {WEIGHT if self.scale is not None else LEVEL, *(() if self.timed else (TIMESTAMP,))}
+        return [name for name in _KINDS if name not in absent]
 
     @property
     def schema(self) -> pa.Schema:
@@ -80,7 +84,10 @@ class Coding:
         """Rows by block, in the order in which they came."""
         source = unnumbered(self.name)
         made = {_USER: _codes(rows["user"], *self.users), ITEMS: _codes(rows["item"], *self.items)}
-        made[LEVEL] = code_ratings(rows["rating"], self.scale, source)
+        if self.scale is None:
+            made[WEIGHT] = read_weights(rows["weight"], source)
+        else:
+            made[LEVEL] = code_ratings(rows["rating"], self.scale, source)
         if self.timed:
             made[TIMESTAMP] = read_times(rows[TIMESTAMP], source)
         block = self.numbers[made[_USER]]

@@ -31,7 +31,7 @@ _UNDECIDED = 0xFFFF
 _PIECE = 1 << 16
 """Draws whose random bits are held at a time."""
 
-_GUIDE_BYTES = 1 << 22
+_GUIDE_BYTES = 1 << 18
 """The guide table stays within the processor's cache: the more rows, the fewer leading bits it looks at."""
 
 

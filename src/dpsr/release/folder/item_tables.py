@@ -92,7 +92,7 @@ def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tupl
     words = f"the model's scale is the certificate's, {scale}, and there are {n_cells:,} cells"
     checks.append(Check(not wrong, words if not wrong else f"{wrong[0]} is not what the certificate states"))
     index = ItemIndex(named if declared else None, named)
-    release = ItemRelease(side, index, certificate, record["method"], record["settings"], titles, _asked(record))
+    release = ItemRelease(side, index, certificate, record["method"], record["settings"], titles, synthesis_of(record))
     checks += check_synthetic(release, files.get(SYNTHETIC), record["synthetic"])
     return checks, release if all(check.holds for check in checks) else None
 
@@ -106,7 +106,7 @@ def _numbers(values: list[float]) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
-def _asked(record: Mapping[str, Any]) -> Synthesis | None:
+def synthesis_of(record: Mapping[str, Any]) -> Synthesis | None:
     """Which people were made up."""
     found = record["synthetic"]
     return None if found is None else Synthesis(found["people"], found["seed"])

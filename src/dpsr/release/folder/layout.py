@@ -54,7 +54,7 @@ _PAGES = frozenset({CARD, BUDGET, NOT_PRIVATE})
 
 _OF_PEOPLE = Layout(frozenset({CERTIFICATE, MODEL, CELLS, ITEMS}), _PAGES | {SYNTHETIC})
 
-LIKES_LAYOUT = Layout(_OF_PEOPLE.required | {TASTE}, _PAGES)
+LIKES_LAYOUT = Layout(_OF_PEOPLE.required | {TASTE}, _PAGES | {SYNTHETIC})
 """Where nobody rates."""
 
 LAYOUTS = {

@@ -3,7 +3,8 @@
     cells.parquet     popularity                             one row a cell
     taste.parquet     cell, centre, offset, entry, exit      one row a frequent cell, ascending; perhaps none
     items.parquet     item[, title]                          the items that may be named, ascending
-    model.json        how scores are made, ridge and gram of every axis
+    model.json        how scores are made, ridge and gram of every axis, how many people did how much
+    synthetic.parquet user, item                             people who do not exist, if any (`synthetic_table`)
 
 There is no user, no row of anybody, no count of one person and no exact total in any of them.
 """
@@ -23,14 +24,15 @@ from dpsr.certify import Certificate
 from dpsr.certify.check import CERTIFICATE, Check
 from dpsr.certify.schema import MalformedError
 from dpsr.errors import ReleaseError
-from dpsr.release.folder.item_tables import check_sizes, checked_table, write_table
-from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, TASTE
+from dpsr.release.folder.item_tables import check_sizes, checked_table, synthesis_of, write_table
+from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC, TASTE
 from dpsr.release.folder.model_form import LIKES, MODEL_FORMAT, check_model, read_model
 from dpsr.release.folder.parquet import Column
+from dpsr.release.folder.synthetic_table import check_synthetic, synthetic_record, write_synthetic
 from dpsr.release.folder.vocabulary import titles_of, vocabulary
 from dpsr.release.folder.warning import warning_text
 from dpsr.release.likes.likes_release import LikesRelease
-from dpsr.types.item_side import ItemIndex
+from dpsr.types.item_side import Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide
 
 
@@ -51,6 +53,7 @@ def write_likes(release: LikesRelease, folder: Path) -> None:
     write_table(folder / TASTE, pa.table(taste))
     titles = {} if release.titles is None else {"title": pa.array([one or "" for one in release.titles], pa.string())}
     write_table(folder / ITEMS, pa.table({"item": release.index.named, **titles}))
+    write_synthetic(release, folder / SYNTHETIC)
     if not release.certificate.private:
         (folder / NOT_PRIVATE).write_text(warning_text(release.certificate), "utf-8")
 
@@ -76,7 +79,10 @@ def read_likes(files: Mapping[str, bytes], certificate: Certificate) -> tuple[li
     except MalformedError as error:
         return [*checks, Check(False, str(error))], None
     index = ItemIndex(named if declared else None, named)
-    return checks, LikesRelease(side, index, certificate, record["method"], record["settings"], titles)
+    asked = synthesis_of(record)
+    release = LikesRelease(side, index, certificate, record["method"], record["settings"], titles, asked)
+    checks += check_synthetic(release, files.get(SYNTHETIC), record["synthetic"])
+    return checks, release if all(check.holds for check in checks) else None
 
 
 def _side(record: Mapping[str, Any], popularity: Floats, taste: Mapping[str, Any]) -> LikesSide:
@@ -88,9 +94,12 @@ def _side(record: Mapping[str, Any], popularity: Floats, taste: Mapping[str, Any
         raise MalformedError(f"{CELLS} and {TASTE}: a popularity is not above zero")
     if len(frequent) and not (frequent[0] >= 0 and frequent[-1] < len(popularity) and (np.diff(frequent) > 0).all()):
         raise MalformedError(f"{TASTE}: frequent cells are cells, and they ascend")
+    activity, weights = (np.array(record[name], dtype=np.float64) for name in ("activity", "weights"))
+    if not activity.sum() > 0 or not activity @ weights > 0:
+        raise MalformedError(f"{MODEL}: nobody did anything, and there is a release")
     return LikesSide(
         popularity, frequent, taste["centre"], taste["entry"], taste["exit"], taste["offset"], ridge, gram,
-        record["scores"],
+        record["scores"], Crowd(float(record["people"]), activity, popularity, weights),
     )  # fmt: skip
 
 
@@ -115,6 +124,10 @@ def _model_json(release: LikesRelease) -> str:
         "frequent": len(side.frequent),
         "ridge": side.ridge.tolist(),
         "gram": side.gram.tolist(),
+        "people": release.crowd.people,
+        "activity": release.crowd.activity.tolist(),
+        "weights": release.crowd.weights.tolist(),
+        "synthetic": synthetic_record(release),
     }
     try:
         text = json.dumps(facts, ensure_ascii=False, allow_nan=False)

@@ -56,16 +56,24 @@ def _closed(required: bool, properties: dict[str, Any], optional: dict[str, Any]
 _SCALE = _closed(True, {"low": _RATING, "high": _RATING, "step": _RATING, "snap": {"type": "boolean"}})
 
 
+_BY_ACTIVITY = {"type": "array", "minItems": ACTIVITY_BINS, "maxItems": ACTIVITY_BINS}
+_MADE_UP = {
+    "people": {"type": "integer", "minimum": 1, "maximum": MOST_PEOPLE},
+    "ratings": {"type": "integer", "minimum": 0, "maximum": MOST_ROWS},
+    "seed": _COUNT,
+}
+_CROWD = {
+    "people": _POSITIVE,
+    "activity": {**_BY_ACTIVITY, "items": _POSITIVE},
+    "weights": {**_BY_ACTIVITY, "items": _POSITIVE},
+    "synthetic": {"anyOf": [{"type": "null"}, _closed(True, _MADE_UP)]},
+}
+"""How many people do how much, and which were made up from it."""
+
+
 def _of_people(unit: str) -> dict[str, Any]:
     """The item side where people or ratings are protected."""
     most = {"type": "array", "minItems": 3, "maxItems": MOST_WIDE}
-    by_activity = {"type": "array", "minItems": ACTIVITY_BINS, "maxItems": ACTIVITY_BINS}
-    some = {"type": "number", "minimum": 0, "maximum": LARGEST}
-    made_up = {
-        "people": {"type": "integer", "minimum": 1, "maximum": MOST_PEOPLE},
-        "ratings": {"type": "integer", "minimum": 0, "maximum": MOST_ROWS},
-        "seed": _COUNT,
-    }
     return _closed(
         True,
         {
@@ -77,13 +85,10 @@ def _of_people(unit: str) -> dict[str, Any]:
             "named": {"type": "integer", "minimum": 0, "maximum": (1 << 31) - 1},
             "residual": {"type": "number", "minimum": 1e-9, "maximum": 1e9},
             "spread": {"type": "number", "minimum": 1e-9, "maximum": 1e9},
-            "levels": {**by_activity, "items": _NUMBER},
-            "people": some,
-            "activity": {**by_activity, "items": some},
-            "weights": {**by_activity, "items": some},
+            "levels": {**_BY_ACTIVITY, "items": _NUMBER},
             "mean": {**most, "items": _NUMBER},
             "covariance": {**most, "items": _VECTOR},
-            "synthetic": {"anyOf": [{"type": "null"}, _closed(True, made_up)]},
+            **_CROWD,
         },
     )
 
@@ -104,6 +109,7 @@ _FORMS = {
             "frequent": {"type": "integer", "minimum": 0, "maximum": 1 << 20},
             "ridge": {**_VECTOR, "items": _POSITIVE},
             "gram": {**_VECTOR, "items": _POSITIVE},
+            **_CROWD,
         },
     ),
     "value": _closed(

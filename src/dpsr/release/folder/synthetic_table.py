@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,17 +20,20 @@ from dpsr.certify.check import Check
 from dpsr.certify.schema import MalformedError
 from dpsr.release.folder.layout import SYNTHETIC
 from dpsr.release.folder.parquet import Column, read_table, writer
+from dpsr.release.likes.likes_release import LikesRelease
 from dpsr.release.people.item_release import ItemRelease
-from dpsr.release.people.synthetic import synthetic_rows
 from dpsr.synthesis.people import planned_ratings
 
-_COLUMNS = (Column("user", "whole"), Column("item", "id"), Column("rating", "real"))
+MakesUpPeople: TypeAlias = ItemRelease | LikesRelease
+
+_LIKES = (Column("user", "whole"), Column("item", "id"))
+_RATINGS = (*_LIKES, Column("rating", "real"))
 
 FOLLOWS = f"{SYNTHETIC} is what the item side gives at its public seed: people who do not exist"
 DOES_NOT = f"{SYNTHETIC} is not what the item side gives at its public seed: who is in it, nobody knows"
 
 
-def synthetic_record(release: ItemRelease) -> dict[str, int] | None:
+def synthetic_record(release: MakesUpPeople) -> dict[str, int] | None:
     """What `model.json` says of the table."""
     people, asked = release.made_up, release.synthetic
     if people is None or asked is None:
@@ -38,15 +41,15 @@ def synthetic_record(release: ItemRelease) -> dict[str, int] | None:
     return {"people": asked.people, "ratings": len(people.cells), "seed": asked.seed}
 
 
-def write_synthetic(release: ItemRelease, path: Path) -> None:
+def write_synthetic(release: MakesUpPeople, path: Path) -> None:
     """The table, if the release has one."""
-    if release.made_up is not None:
-        rows = synthetic_rows(release.made_up, release.index, release.scale)
+    rows = release.synthetic_rows
+    if rows is not None:
         with writer(path, rows.schema) as file:
             file.write_table(rows)
 
 
-def check_synthetic(release: ItemRelease, data: bytes | None, stated: Mapping[str, Any] | None) -> Iterator[Check]:
+def check_synthetic(release: MakesUpPeople, data: bytes | None, stated: Mapping[str, Any] | None) -> Iterator[Check]:
     """Whether the table is there if it is stated, has its form, and follows from the item side."""
     if (data is None) != (stated is None):
         found = "is missing" if data is None else "is there"
@@ -55,16 +58,16 @@ def check_synthetic(release: ItemRelease, data: bytes | None, stated: Mapping[st
     if data is None or stated is None:
         return
     try:
-        table = read_table(data, _COLUMNS, stated["ratings"])
+        table = read_table(data, _RATINGS if isinstance(release, ItemRelease) else _LIKES, stated["ratings"])
     except MalformedError as error:
         yield Check(False, f"{SYNTHETIC}: {error}")
         return
     if not _plausible(release, stated):
         yield Check(False, f"{SYNTHETIC}: so many people would not have so many ratings")
         return
-    _, on_scale = release.scale.locate(table["rating"])
+    on_scale = "rating" not in table or bool(release.scale.locate(table["rating"])[1].all())
     inside = bool(((table["user"] >= 1) & (table["user"] <= stated["people"])).all())
-    if not on_scale.all() or not inside:
+    if not on_scale or not inside:
         yield Check(False, f"{SYNTHETIC}: a rating is not on the scale, or a person has no number that is stated")
     elif _equal(release, table):
         yield Check(True, FOLLOWS)
@@ -73,17 +76,16 @@ def check_synthetic(release: ItemRelease, data: bytes | None, stated: Mapping[st
         yield Check(False, f"{DOES_NOT}; another version says it made it: verify with that one" if other else DOES_NOT)
 
 
-def _plausible(release: ItemRelease, stated: Mapping[str, Any]) -> bool:
+def _plausible(release: MakesUpPeople, stated: Mapping[str, Any]) -> bool:
     """Whether drawing them again takes about as much room as the file that was read, which is bounded."""
     asked, rows = release.synthetic, stated["ratings"]
-    return asked is not None and asked.people <= rows and planned_ratings(release.side, asked) <= 2 * rows + 1000
+    return asked is not None and asked.people <= rows and planned_ratings(release.crowd, asked) <= 2 * rows + 1000
 
 
-def _equal(release: ItemRelease, table: Mapping[str, Any]) -> bool:
-    people = release.made_up
-    if people is None or len(people.cells) != len(table["user"]):
+def _equal(release: MakesUpPeople, table: Mapping[str, Any]) -> bool:
+    rows = release.synthetic_rows
+    if rows is None or len(rows) != len(table["user"]):
         return False
-    rows = synthetic_rows(people, release.index, release.scale)
     items = table["item"].cast(rows["item"].type) if isinstance(table["item"], pa.DictionaryArray) else table["item"]
-    numbers = all(np.array_equal(rows[name].to_numpy(), table[name]) for name in ("user", "rating"))
+    numbers = all(np.array_equal(rows[name].to_numpy(), table[name]) for name in rows.column_names if name != "item")
     return numbers and bool(rows["item"].combine_chunks().equals(items))

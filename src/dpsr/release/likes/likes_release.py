@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from dpsr.release.likes.model import UNCLIPPED, model_of, own_rows
 from dpsr.release.likes.personalised import PersonalisedLikes
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
 from dpsr.release.people.knows_nobody import ReleaseOfItems
+from dpsr.release.people.synthetic import item_names
+from dpsr.synthesis.likes import MadeUpLikes, make_up_likes
 from dpsr.types import Scale
+from dpsr.types.item_side import Crowd
 from dpsr.types.likes_side import LikesSide
 from dpsr.types.mask import Ids, id_array
 from dpsr.types.personal import OpensInteractions
@@ -30,8 +34,27 @@ class LikesRelease(ReleaseOfItems[LikesSide]):
 
     nobody = (
         "a release that protects people knows nobody, so it has no list for a user. Pass people's own interactions: "
-        "personalise(interactions).recommend(user), or fold_in(items) for one person."
+        "personalise(interactions).recommend(user), or fold_in(items) for one person "
+        "(on the command line: dpsr personalise, or --liked ITEM)."
     )
+
+    @property
+    def crowd(self) -> Crowd:
+        """See `ReleaseOfItems`."""
+        assert self.side.crowd is not None, "a likes side is released after all questions"
+        return self.side.crowd
+
+    @cached_property
+    def made_up(self) -> MadeUpLikes | None:
+        """The made-up people that the folder holds."""
+        return None if self.synthetic is None else make_up_likes(self.side, self.synthetic)
+
+    @property
+    def synthetic_rows(self) -> pa.Table | None:
+        """What they did: user, item."""
+        if self.made_up is None:
+            return None
+        return pa.table({"user": self.made_up.owners + 1, "item": item_names(self.index, self.made_up.cells)})
 
     @property
     def scale(self) -> Scale:
@@ -76,8 +99,9 @@ class LikesRelease(ReleaseOfItems[LikesSide]):
         """
         return PersonalisedLikes(self, interactions, block=block)
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the release folder, whole or not at all."""
+    def save(self, path: str | Path, *, overwrite: bool = False, people: int | None = None) -> Path:
+        """Write the release folder, whole or not at all; with so many made-up people, or those it has."""
         from dpsr.release.folder.files import write_release
 
-        return write_release(self, Path(path), overwrite=overwrite)
+        contents = self if people is None else self.with_people(people)
+        return write_release(contents, Path(path), overwrite=overwrite)

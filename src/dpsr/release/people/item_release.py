@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -17,8 +17,8 @@ from dpsr.release.lists.ranking import Recommendations, best_items
 from dpsr.release.people.knows_nobody import ReleaseOfItems
 from dpsr.release.people.model import model_of, own_rows
 from dpsr.release.people.personalised import PersonalisedPeople
-from dpsr.release.people.synthetic import item_names, synthetic_rows
-from dpsr.synthesis.people import MadeUpPeople, Synthesis, make_up, usual_people
+from dpsr.release.people.synthetic import synthetic_rows
+from dpsr.synthesis.people import MadeUpPeople, make_up
 from dpsr.types import Scale
 from dpsr.types.item_side import Crowd, ItemSide
 from dpsr.types.mask import Ids
@@ -30,21 +30,11 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
     """See `ReleaseOfItems`; people rate, and `certificate.unit` is "rating" or "user"."""
 
     method: str = "people"
-    synthetic: Synthesis | None = None
-    """Which made-up people the folder holds; none unless told (`with_people`)."""
-
     nobody = (
         "a release that protects people, or that a rating exists, knows nobody, so it has no list for a user. Pass "
-        "people's own ratings: personalise(ratings).recommend(user), or fold_in(items, values) for one person."
+        "people's own ratings: personalise(ratings).recommend(user), or fold_in(items, values) for one person "
+        "(on the command line: dpsr personalise, or --rated ITEM=RATING)."
     )
-
-    def with_people(self, people: int | None = None, *, seed: int = 0) -> ItemRelease:
-        """The same release whose folder holds so many made-up people: about as many as there are unless told, 0 none.
-
-        Numbers are noisy, so the usual one tells nothing. The seed is public: it hides nothing.
-        """
-        wanted = usual_people(self.crowd) if people is None else people
-        return replace(self, synthetic=None if wanted == 0 else Synthesis(wanted, seed))
 
     @property
     def crowd(self) -> Crowd:
@@ -57,23 +47,10 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
         """The made-up people that the folder holds."""
         return None if self.synthetic is None else make_up(self.side, self.synthetic)
 
-    def synthesise(self, people: int | None = None, *, seed: int = 0) -> pa.Table:
-        """Ratings (user, item, rating) of people who do not exist, drawn from this release: any recommender can learn
-        from them. Free: nothing but the release is read. The same number and seed give the same people.
-
-        >>> release.synthesise(10_000).to_pandas()                                          # doctest: +SKIP
-        """
-        found = self.with_people(usual_people(self.crowd) if people is None else people, seed=seed)
-        if found.made_up is None:
-            raise ParameterError("at least one person is made up, found 0. Say how many, or leave it out.")
-        return synthetic_rows(found.made_up, found.index, found.scale)
-
-    def synthetic_items(self, items: Ids) -> pa.Array:
-        """How made-up people call these items: by name where they may be named, else by their cell."""
-        cells = self.index.cells_of(items)
-        if (cells < 0).any():
-            raise ParameterError("an item outside the declared list is in no release, nor in a table made from one.")
-        return item_names(self.index, cells)
+    @property
+    def synthetic_rows(self) -> pa.Table | None:
+        """Their ratings: user, item, rating."""
+        return None if self.made_up is None else synthetic_rows(self.made_up, self.index, self.scale)
 
     @property
     def scale(self) -> Scale:

@@ -5,6 +5,7 @@ Everybody's side is computed from their own rows and the release alone.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -16,9 +17,11 @@ from dpsr.arrays import Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.errors import ParameterError
 from dpsr.release.lists.ranking import Recommendations
+from dpsr.release.people.synthetic import item_names
 from dpsr.release.personalise.base import PersonalAnswers, PredictsForAnybody
+from dpsr.synthesis.people import Synthesis, usual_people
 from dpsr.types import Catalogue
-from dpsr.types.item_side import ItemIndex
+from dpsr.types.item_side import Crowd, ItemIndex
 from dpsr.types.mask import Ids, codes_of
 
 Side = TypeVar("Side")
@@ -39,6 +42,9 @@ class ReleaseOfItems(Generic[Side]):
     titles: list[str | None] | None = None
     """What the named items are called, where it is known."""
 
+    synthetic: Synthesis | None = None
+    """Which made-up people the folder holds; none unless told (`with_people`)."""
+
     nobody: ClassVar[str]
     """Why there is no list for a user, and what to do instead."""
 
@@ -51,6 +57,43 @@ class ReleaseOfItems(Generic[Side]):
         if self.titles is None:
             return found
         return replace(found, titles=[self.titles[code] for code in self._named(found.items).tolist()])
+
+    @property
+    @abstractmethod
+    def crowd(self) -> Crowd:
+        """How many people there are and what they meet, as noisy answers say."""
+
+    @property
+    @abstractmethod
+    def synthetic_rows(self) -> pa.Table | None:
+        """The rows of the made-up people that the folder holds."""
+
+    def with_people(self, people: int | None = None, *, seed: int = 0) -> Self:
+        """The same release whose folder holds so many made-up people: about as many as there are unless told, 0 none.
+
+        Numbers are noisy, so the usual one tells nothing. The seed is public: it hides nothing.
+        """
+        wanted = usual_people(self.crowd) if people is None else people
+        return replace(self, synthetic=None if wanted == 0 else Synthesis(wanted, seed))
+
+    def synthesise(self, people: int | None = None, *, seed: int = 0) -> pa.Table:
+        """Rows (user, item, and a rating where people rate) of people who do not exist, drawn from this release: any
+        recommender can learn from them. Free: nothing but the release is read. The same number and seed give the same
+        people.
+
+        >>> release.synthesise(10_000).to_pandas()                                          # doctest: +SKIP
+        """
+        rows = self.with_people(usual_people(self.crowd) if people is None else people, seed=seed).synthetic_rows
+        if rows is None:
+            raise ParameterError("at least one person is made up, found 0. Say how many, or leave it out.")
+        return rows
+
+    def synthetic_items(self, items: Ids) -> pa.Array:
+        """How made-up people call these items: by name where they may be named, else by their cell."""
+        cells = self.index.cells_of(items)
+        if (cells < 0).any():
+            raise ParameterError("an item outside the declared list is in no release, nor in a table made from one.")
+        return item_names(self.index, cells)
 
     @property
     def contents(self) -> Self:

@@ -1,0 +1,145 @@
+"""The audit of likes: questions by trials, what must make no difference, the whole pipeline in one run.
+
+All bounds of one report hold together at 95 % confidence: half of the risk is the one run's, the trials share the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from dpsr.arrays import Floats
+from dpsr.audit.findings import CONFIDENCE, AuditReport, Finding
+from dpsr.audit.likes.planted import PLANTED_LIKES
+from dpsr.audit.likes.questions import STARS, LikesSetting, counts, counts_twice, moments, people_numbered
+from dpsr.audit.people.auditing import finding_of, noise_of
+from dpsr.audit.people.crowd import CanaryPeople
+from dpsr.audit.people.same import differences
+from dpsr.audit.people.telling import Told, tell_one_run
+from dpsr.audit.replay import Tape
+from dpsr.certify.people import COUNTS, NormalPart
+from dpsr.pipeline.likes import check_likes
+from dpsr.pipeline.people import check_unit
+from dpsr.pipeline.value import DPSR
+from dpsr.privacy.noise import NoiseSource
+from dpsr.release.likes import LikesRelease
+
+Report = Callable[[str], None]
+
+CANARIES, OTHERS = 100_000, 2_000
+_EACH = {"user": 16, "rating": 1}
+_PEOPLE = 60
+
+TRIALS = {
+    "weighted counts": counts,
+    "weighted counts, asked twice": counts_twice,
+    "second moments of presence": moments,
+    "how many people": people_numbered,
+}
+"""By the unit `user`; where one interaction is the unit it has no second one to be multiplied with."""
+
+
+def audit_likes(
+    unit: str,
+    epsilon: float,
+    delta: float,
+    *,
+    seed: int | None = None,
+    canaries: int = CANARIES,
+    progress: Report = lambda _: None,
+) -> AuditReport:
+    """Every finding for one unit; made-up people only, so that anybody may see it."""
+    check_likes(unit, epsilon, delta)
+    check_unit(unit, epsilon, delta, declared=True)
+    setting, noise = LikesSetting(unit, epsilon, delta), noise_of(seed)
+    rng = np.random.default_rng(None if seed is None else [seed, 1])
+    trials = {name: trial for name, trial in TRIALS.items() if unit == "user" or trial is not moments}
+    half, findings = (1 - CONFIDENCE) / 2, []
+    for name, trial in trials.items():
+        progress(name)
+        findings.append(finding_of(trial(setting, noise, rng), delta, half / len(trials)))
+    progress("the same people in other blocks, other people behind the same answers")
+    pipeline = DPSR(epsilon, unit=unit, delta=delta, random_state=seed)
+    findings += [audit_blocks(setting), audit_other_people(pipeline, claim=epsilon)]
+    progress("whole pipeline, one run with canary people")
+    told = audit_one_run(pipeline, delta=delta, alpha=half, rng=rng, canaries=canaries)
+    what = "who is there" if unit == "user" else "which interactions exist"
+    findings.append(Finding(f"whole pipeline, guessing {what}", epsilon, told.lower, told.trials, told.detail))
+    return AuditReport(_subject("", unit, epsilon, delta), tuple(findings))
+
+
+def audit_planted_likes(
+    epsilon: float, delta: float, *, seed: int | None = None, progress: Report = lambda _: None
+) -> AuditReport:
+    """Vaults of interactions with a planted error: each of them is to be rejected."""
+    check_likes("user", epsilon, delta)
+    setting, noise = LikesSetting("user", epsilon, delta), noise_of(seed)
+    rng = np.random.default_rng(None if seed is None else [seed, 1])
+    findings = []
+    for planted in PLANTED_LIKES:
+        progress((planted.__doc__ or "").rstrip("."))
+        findings.append(finding_of(planted(setting, noise, rng), delta, (1 - CONFIDENCE) / len(PLANTED_LIKES)))
+    return AuditReport(_subject("planted errors, ", "user", epsilon, delta), tuple(findings))
+
+
+def audit_other_people(pipeline: DPSR, *, claim: float) -> Finding:
+    """Fit once, fit again on other people with the same answers, compare everything that is released."""
+    rng = np.random.default_rng(11)
+    crowds = [CanaryPeople.toss(_PEOPLE, 5, STARS, rng) for _ in range(3)]
+    tables = [crowd.likes(others) for others, crowd in zip((90, 40, 0), crowds, strict=True)]
+    declared = pipeline.unfitted().set_params(items=crowds[0].declared)
+    return differences(declared, tables, _facts, claim=claim)
+
+
+def _facts(release: Any) -> dict[str, Any]:
+    """Everything that a folder is written from, by name; the name of the draws is new in every run and is left out."""
+    assert isinstance(release, LikesRelease)
+    side = {f"likes side: {one.name}": getattr(release.side, one.name) for one in fields(release.side)}
+    receipt = {name: value for name, value in release.certificate.to_record().items() if name != "id"}
+    named = {"named": release.index.named.to_pylist(), "synthetic": release.synthetic, "settings": release.settings}
+    return {**side, **{f"certificate: {name}": value for name, value in receipt.items()}, **named}
+
+
+def audit_blocks(setting: LikesSetting) -> Finding:
+    """The same people in blocks of many sizes: with the same noise, every answer is the same to the last step."""
+    crowd = CanaryPeople.toss(_PEOPLE, 4, STARS, np.random.default_rng(12))
+    answers, sizes = [], (3, 7, 1 << 20)
+    for block in sizes:
+        vault = setting.open(crowd.likes(50, block=block), crowd.declared, NoiseSource.seeded(3))
+        cells = np.arange(vault.n_cells)[-40:]
+        flat = np.full(len(cells), 1 / len(cells))
+        asked = [
+            vault.numbers(0.1, cells),
+            vault.counts(0.1, cells),
+            vault.presence_moments(0.1, cells, flat, np.ones(len(cells))),
+        ]
+        answers.append([one.values for one in asked])
+    same = all(np.array_equal(a, b) for again in answers[1:] for a, b in zip(answers[0], again, strict=True))
+    detail = "the same answers, to the last step" if same else "a person in two blocks counts as two"
+    return Finding("the same people in other blocks", setting.epsilon, 0.0 if same else np.inf, len(sizes), detail)
+
+
+def audit_one_run(
+    pipeline: DPSR, *, delta: float, alpha: float, rng: np.random.Generator, canaries: int = CANARIES
+) -> Told:
+    """Fit once with canary people among others; guess who is there."""
+    crowd, tape = CanaryPeople.toss(canaries, _EACH[pipeline.unit], STARS, rng), Tape()
+    pipeline.unfitted().set_params(items=crowd.declared).fit_table(crowd.likes(OTHERS), tape)
+    return tell_one_run(numbers_of(tape, crowd), crowd.bits, delta, alpha)
+
+
+def numbers_of(tape: Tape, crowd: CanaryPeople) -> Floats:
+    """Of every round of counts over all cells, what stands on each canary's own; later rounds ask about fewer."""
+    found = []
+    for part, values in tape.kept:
+        if isinstance(part, NormalPart) and part.name == COUNTS and len(values) == len(crowd.declared):
+            own = values[: crowd.n_items].reshape(len(crowd.bits), crowd.each) / np.sqrt(part.variance)
+            found.append(own.sum(axis=1))
+    return np.column_stack(found)
+
+
+def _subject(what: str, unit: str, epsilon: float, delta: float) -> str:
+    return f"{what}likes, unit {unit} at epsilon = {epsilon:g}, delta = {delta:g}"

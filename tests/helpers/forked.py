@@ -1,0 +1,187 @@
+"""Programs in processes of their own, forked from one that has imported everything: half the price of a new Python.
+
+`Forked` is `subprocess.Popen` for commands that begin with `PYTHON_M`: pipes, signals, exit codes, folder, environment
+and umask are those of any process. What is not tested by it is the start of Python itself; a few tests do that.
+
+A server is started once for a session of tests. For every program it forks a keeper, which forks the program, says its
+number, waits for its end and says how it ended and how much processor time it took.
+"""
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import traceback
+from functools import cache
+from pathlib import Path
+
+SERVER = "DPSR_TESTS_FORK_SERVER"
+PYTHON_M = (sys.executable, "-m")
+spent = [0.0]
+"""Processor seconds of programs that have ended: they are nobody's children here."""
+
+
+class Forked(subprocess.Popen):
+    """`Popen([sys.executable, "-m", module, ...])` by a fork of the server."""
+
+    def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, startupinfo, creationflags,
+                       shell, p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, restore_signals, gid, gids, uid,
+                       umask, *others):  # fmt: skip
+        args = [one for one in map(os.fspath, args) if one != "-P"]  # no path is put first anyway
+        assert tuple(args[:2]) == PYTHON_M, args
+        assert preexec_fn is None
+        self.ended = socket.socket(socket.AF_UNIX)
+        self.ended.connect(server())
+        ends = [mine if mine != -1 else usual for mine, usual in ((p2cread, 0), (c2pwrite, 1), (errwrite, 2))]
+        asked = {"args": args[2:], "cwd": os.fspath(cwd or os.getcwd()), "umask": umask}
+        asked |= {"env": dict(os.environ if env is None else env)}
+        socket.send_fds(self.ended, [json.dumps(asked).encode() + b"\n"], ends)
+        self._child_created = True
+        self.answers = self.ended.makefile()
+        self.pid = int(self.answers.readline())
+        self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
+
+    def _internal_poll(self, *_, **__):
+        if self.returncode is None:
+            self.ended.setblocking(False)
+            try:
+                if not self.ended.recv(1, socket.MSG_PEEK):
+                    raise AssertionError("the keeper of a program has died")
+            except BlockingIOError:
+                return None
+            finally:
+                self.ended.setblocking(True)
+            self._note()
+        return self.returncode
+
+    def _wait(self, timeout):
+        if self.returncode is None:
+            self.ended.settimeout(timeout)
+            try:
+                self.ended.recv(1, socket.MSG_PEEK)
+            except TimeoutError:
+                raise subprocess.TimeoutExpired(self.args, timeout) from None
+            self.ended.settimeout(None)
+            self._note()
+        return self.returncode
+
+    def _note(self):
+        """How it ended, as Popen says it."""
+        code, seconds = json.loads(self.answers.readline())
+        self.returncode, spent[0] = code, spent[0] + seconds
+        self.answers.close()
+        self.ended.close()
+
+
+def run(args, text=None, **how):
+    """`subprocess.run` by a fork, with `text` on standard input, and what was printed."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with Forked(args, **pipes, text=True, **how) as process:
+        printed = process.communicate(text)
+    return subprocess.CompletedProcess(args, process.returncode, *printed)
+
+
+servers: list[subprocess.Popen] = []
+
+
+@cache
+def server():
+    """The address of this process's server, which ends when this process does; or of the one named to it."""
+    if SERVER in os.environ:
+        return os.environ[SERVER]
+    address = str(Path(tempfile.mkdtemp(prefix="dpsr-forks-")) / "s")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    started = subprocess.Popen(
+        [sys.executable, __file__, address], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert started.stdout.readline() == b"ready\n"
+    servers.append(started)  # whose standard input stays open as long as this process
+    return address
+
+
+# --- the server's side
+
+IMPORTED = (
+    "duckdb", "pandas", "rich.markdown", "sqlalchemy.dialects.sqlite", "typer", "dpsr.data.ingest",
+    "dpsr.pipeline.publish", "dpsr.pipeline.value", "dpsr.report.card",
+)  # fmt: skip
+"""All that takes long, and not `dpsr.cli`, which looks at its terminal and its environment when it is imported."""
+
+
+def serve(address):
+    """Imports, then a keeper for everybody who connects, until standard input is closed."""
+    for name in IMPORTED:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(address)
+        listening.listen()
+        os.write(1, b"ready\n")
+        while True:
+            ready = select.select([listening, sys.stdin], [], [])[0]
+            if sys.stdin in ready:
+                os._exit(0)
+            connection = listening.accept()[0]
+            if os.fork() == 0:
+                listening.close()
+                keep(connection)
+            connection.close()
+
+
+def keep(connection):
+    """Fork the program, and say its number and its end."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    text, ends, *_ = socket.recv_fds(connection, 1 << 20, 3)
+    while not text.endswith(b"\n"):
+        text += connection.recv(1 << 20)
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        become(json.loads(text), ends)
+    for end in ends:
+        os.close(end)
+    connection.sendall(f"{pid}\n".encode())
+    _, status, used = os.wait4(pid, 0)
+    ended = [os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime]
+    connection.sendall(json.dumps(ended).encode() + b"\n")
+    os._exit(0)
+
+
+def become(asked, ends):
+    """The program itself."""
+    for place, end in enumerate(ends):
+        os.dup2(end, place)
+    os.closerange(3, 256)
+    os.chdir(asked["cwd"])
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    if asked["umask"] != -1:
+        os.umask(asked["umask"])
+    sys.argv[1:] = asked["args"][1:]
+    code = 0
+    try:
+        runpy.run_module(asked["args"][0], run_name="__main__", alter_sys=True)
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        if isinstance(stop.code, str):
+            sys.stderr.write(f"{stop.code}\n")
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])

@@ -1,0 +1,17 @@
+"""Spark's own daemon, which has imported before it forks what every task needs.
+
+Spark collects garbage after each task and starts a new process for each one that failed: with the imports done once,
+and out of the collector's sight, a test's tasks take the time of their work.
+"""
+
+import gc
+
+import pandas  # noqa: F401
+from pyspark.daemon import manager
+
+import dpsr.pipeline.value  # noqa: F401
+
+if __name__ == "__main__":
+    gc.collect()
+    gc.freeze()
+    manager()
