@@ -46,9 +46,6 @@ from dpsr.types.mask import Census, Ids, codes_of
 _TOO_FEW = 60.0
 """People times mu below which not even an item that one in twenty rated stands out: then levels alone are asked for."""
 
-_SHY = 1 - 1e-9
-"""Shares are floats and the vault counts exactly."""
-
 _EDGE_SEED = 0
 """The edge of noise is simulated with a fixed seed: it reads nothing and is the same everywhere."""
 
@@ -176,7 +173,7 @@ def ask_names(vault: PeopleVault, state: Learning) -> ItemIndex:
     """The declared list, or the items that pass the threshold; all that is left of the budget goes there."""
     if vault.declared is not None:
         return ItemIndex(vault.declared, vault.declared)
-    share, lam = _SHY * vault.left, np.zeros(vault.n_cells) if state.cells is None else state.cells.lam
+    share, lam = vault.left, np.zeros(vault.n_cells) if state.cells is None else state.cells.lam
     threshold = vault.naming_threshold(share)
     named = vault.names(share, cells_to_name(lam, state.unit, state.population.people, threshold))
     return ItemIndex(None, named)

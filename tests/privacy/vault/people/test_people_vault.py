@@ -171,6 +171,16 @@ def test_a_question_beyond_the_budget_is_refused_and_nothing_is_drawn(case):
     assert vault.spent == spent
 
 
+@pytest.mark.parametrize("share", [k / 97 for k in range(1, 97, 5)])
+def test_all_that_is_left_can_be_asked_for(share):
+    """A float to the nearest would be a little more than there is, every other time: a paid fit that is refused."""
+    vault = opened(table())
+    vault.totals(share)
+    assert Fraction(vault.left) <= 1 - vault.spent / vault.squared_mu
+    vault.totals(vault.left)
+    assert 0 <= vault.left < 1e-9
+
+
 def test_names_beyond_the_budget_are_refused_too():
     vault = opened(table(), declared=None)
     vault.totals(0.95)

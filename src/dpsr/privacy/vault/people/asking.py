@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from dpsr.arrays import Floats, Ints
 from dpsr.certify import Certificate
-from dpsr.certify.amounts import check_delta, check_epsilon
+from dpsr.certify.amounts import check_delta, check_epsilon, float_below
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.normal import affordable_squared_mu
 from dpsr.certify.one_rating import SQUARED_BOUNDS, Settings
@@ -95,8 +95,8 @@ class AskedTable(ABC):
 
     @property
     def left(self) -> float:
-        """The share of mu^2 that is not spent yet."""
-        return float(1 - self.spent / self.squared_mu)
+        """The share of mu^2 that is not spent yet, rounded down: all of it may be asked for."""
+        return float_below(1 - self.spent / self.squared_mu)
 
     @property
     def spent(self) -> Fraction:
