@@ -245,7 +245,7 @@ ERRORS = (
         (
             (
                 Vault.symbols,
-                "at[block.columns[choice]]",
+                "at[np.minimum(block.columns[choice], last)]",
                 "at[np.array(sorted(channels))[block.columns[LEVEL] % len(channels)]]",
             ),
         ),
