@@ -237,7 +237,7 @@ _STANDS_OUT = 1.03
 
 TRIAL_RATINGS = 20_000
 """The most ratings with which two starts are tried: on more, rows are known well enough for caution to find what there
-is (decision 41)."""
+is (decision 40)."""
 
 
 def learn_from_symbols(
