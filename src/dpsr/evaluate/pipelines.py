@@ -220,6 +220,6 @@ RECIPES: Mapping[str, Recipe] = {
     "one channel for all ratings": Recipe(ask_ratings=one_channel),
     "half of every weight to either side": Recipe(allocate=even_weights),
     "sums only": Recipe(allocate=partial(fixed_share, 0.0, 0.0)),
-    "ratings only": Recipe(allocate=partial(fixed_share, 1.0, 0.0)),
+    "ratings only": Recipe(allocate=partial(fixed_share, 1.0, 1 / GRID)),
 }
 """The pipeline with one of its parts replaced."""

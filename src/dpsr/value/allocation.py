@@ -117,7 +117,7 @@ def divide(mask: Mask | Census, tables: ShareTables) -> Division:
     """The division that tables of shares describe: whole sixteenths and 256ths, classes by octave."""
     items, users = (octaves(counts).astype(np.uint8) for counts in (mask.item_counts, mask.user_counts))
     item, asked = np.rint(SIXTEENTHS * tables.item), np.rint(GRID * tables.asked)
-    return Division(items, users, item.astype(np.int64), asked.astype(np.int64), int(GRID * tables.light))
+    return Division(items, users, item.astype(np.int64), asked.astype(np.int64), max(int(GRID * tables.light), 1))
 
 
 def best_tables(
