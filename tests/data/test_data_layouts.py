@@ -144,5 +144,5 @@ def test_all_columns_that_are_not_found_are_asked_for_at_once(tmp_path):
 def test_a_log_of_purchases_is_told_how_it_is_read(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"customer": 1, "sku": "A", "event": "buy"}\n{"customer": 2, "sku": "B", "event": "buy"}\n')
-    with pytest.raises(DataError, match=r"no column looks like the rating; .*purchases have no rating.*--likes --unit user"):
+    with pytest.raises(DataError, match=r"no column looks like the rating; .*have no rating.*--likes --unit user"):
         Ratings.read(path, scale=SCALE)
