@@ -17,7 +17,7 @@ import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.errors import ParameterError
-from dpsr.synthesis.meeting import items_met, numbers_met, propensities
+from dpsr.synthesis.meeting import Meetings, items_met, numbers_met, propensities
 from dpsr.synthesis.people import Synthesis
 from dpsr.types.likes_side import LikesSide
 
@@ -29,20 +29,8 @@ _AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class MadeUpLikes:
-    """Interactions of nobody: people one after another, their cells ascending."""
-
-    indptr: Ints
-    cells: Ints
-
-    @property
-    def n_people(self) -> int:
-        return len(self.indptr) - 1
-
-    @property
-    def owners(self) -> Ints:
-        """Of every interaction, the person."""
-        return np.repeat(np.arange(self.n_people), np.diff(self.indptr))
+class MadeUpLikes(Meetings):
+    """Interactions of nobody."""
 
 
 def make_up_likes(side: LikesSide, asked: Synthesis) -> MadeUpLikes:

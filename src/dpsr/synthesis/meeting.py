@@ -13,6 +13,7 @@ are the noisy ones; at the unit `user` these are weighted, as people with many r
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,6 +35,23 @@ _LONGEST = 8
 
 _MOST_WORK = 1 << 31
 """People times cells that are looked at one by one, where drawing again does not end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Meetings:
+    """Who met what: people one after another, their cells ascending."""
+
+    indptr: Ints
+    cells: Ints
+
+    @property
+    def n_people(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def owners(self) -> Ints:
+        """Of every meeting, the person."""
+        return np.repeat(np.arange(self.n_people), np.diff(self.indptr))
 
 
 def numbers_met(people: int, activity: Floats, rng: np.random.Generator) -> Ints:

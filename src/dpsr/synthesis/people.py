@@ -18,7 +18,7 @@ import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.errors import ParameterError
-from dpsr.synthesis.meeting import MEAN_MET, items_met, numbers_met, propensities
+from dpsr.synthesis.meeting import MEAN_MET, Meetings, items_met, numbers_met, propensities
 from dpsr.synthesis.rating import draw_levels
 from dpsr.types.item_side import Crowd, ItemSide
 
@@ -43,21 +43,10 @@ class Synthesis:
 
 
 @dataclass(frozen=True, eq=False)
-class MadeUpPeople:
-    """Ratings of nobody: people one after another, their cells ascending; `places` of ratings on the scale."""
+class MadeUpPeople(Meetings):
+    """Ratings of nobody; `places` of ratings on the scale."""
 
-    indptr: Ints
-    cells: Ints
     places: Ints
-
-    @property
-    def n_people(self) -> int:
-        return len(self.indptr) - 1
-
-    @property
-    def owners(self) -> Ints:
-        """Of every rating, the person."""
-        return np.repeat(np.arange(self.n_people), np.diff(self.indptr))
 
 
 def usual_people(crowd: Crowd) -> int:
