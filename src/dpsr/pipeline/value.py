@@ -205,8 +205,9 @@ class DPSR(PrivateRecommender):
 
     def _learn(self, vault: Vault, recipe: Recipe) -> Model:
         announce("Reading the public mask")
-        self.allocation_ = shares = recipe.allocate(vault.census, vault.scale, self.epsilon)
         design = recipe.design(vault.table)
+        shown = Components().with_structure(design.structure)
+        self.allocation_ = shares = recipe.allocate(vault.census, vault.scale, self.epsilon, shown)
         y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)
         announce("Asking how the scale is used")
         usage = ask_usage(vault, y, shares.histogram) if shares.division else ask_mean(vault)

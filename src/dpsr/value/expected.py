@@ -17,17 +17,25 @@ rho is the share of variance that the optimal channel explains, v the residual, 
 from sums, which channels are tuned to. A fresh rating is then predicted with squared error
 
     v + sum over both sides of mean [ T / (1 + T K) + Ts / (1 + Ts S i / d) ]
-      + Tw / (1 + Tw Kw) + Tp / (1 + Tp N s i / p)
+      + Tw / (1 + Tw Kw) + Tp / (1 + Tp N s i / p) + Th (1 - Ri Ru)
 
 T, Ts, Tw, Tp the variances of effects, slopes, public features and the p products of an item's with a user's features,
 which all N s ratings asked one by one tell together. Counts of both sides are taken as independent.
 
-Known gap: the gradient takes as constant how far a rating that is in both answers tells the same thing twice.
+Th is the variance of tastes that who rated what does not show: each side is found as far as the other one is,
+
+    Ri = mean [ x Ru / (1 + x Ru) ],  Ru = mean [ x Ri / (1 + x Ri) ],    x = Th S i / d,
+
+the fixed point of state evolution (Montanari and Venkataramanan 2021): zero unless the product of both x exceeds one.
+Because that is a threshold, the term is the mean of two: tastes half as large as is typical, and half as large again.
+
+Known gap: the gradient takes as constant how far a rating that is in both answers tells the same thing twice, and what
+hidden tastes owe to each other.
 """
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 
 import numpy as np
 
@@ -46,6 +54,12 @@ VARIANCE = _SPREAD * WINDOW**2 + SLOPE**2 * 0.1
 _FEATURES, _PRODUCTS, _DIMENSIONS = 30, 64, 6
 _TINY = 1e-12
 
+_SIZES = (0.5, 1.5)
+"""Hidden tastes that are averaged over, in typical ones."""
+
+_ROUNDS = 30
+"""Of the fixed point of hidden tastes; it is slow only where next to nothing is found."""
+
 
 @dataclass(frozen=True)
 class Components:
@@ -58,6 +72,13 @@ class Components:
     user: float = 0.15
     user_slopes: float = 0.065
     item_slopes: float = 0.065
+    hidden: float = 0.0
+
+    def with_structure(self, structure: float) -> Components:
+        """The same tastes where the mask shows this share of them: the others are hidden."""
+        shown = {name: structure * getattr(self, name) for name in ("products", "user_slopes", "item_slopes")}
+        tastes = self.products + self.user_slopes + self.item_slopes
+        return replace(self, **shown, hidden=self.hidden + (1 - structure) * tastes)
 
     def __post_init__(self) -> None:
         shares = astuple(self)
@@ -127,7 +148,7 @@ def expected_error(
     """The expected squared error, and the gradient of its fall."""
     looks = [_look(items, users.mass, division.item, division, prices)]
     looks.append(_look(users, items.mass, 1 - division.item.T, division, prices, turned=True))
-    left = parts.residual + parts.products + parts.item_slopes + parts.user_slopes
+    left = parts.residual + parts.products + parts.item_slopes + parts.user_slopes + parts.hidden
     left += sum(float(np.sum(one.side.mass * one.side.effect / (1 + one.side.effect * one.sums))) for one in looks)
     told = 0.0 if prices.rho <= 0 else 1 / (parts.residual + left * (1 - prices.rho) / prices.rho)
     error, shared, each = parts.residual, 0.0, parts.features / _FEATURES
@@ -144,6 +165,8 @@ def expected_error(
         parts.products * product * told / (1 + product * all_asked * told) ** 2 * float(items.rows @ (items.other + 1))
     )
     worth = [_worth(one, told, each, shared) for one in looks]
+    for size in _SIZES if parts.hidden > 0 else ():
+        error += _add_hidden(looks, worth, size * parts.hidden, told) / len(_SIZES)
     tuning = told**2 * (1 - prices.rho) / max(prices.rho, _TINY)
     heard = parts.products * product * all_asked / (1 + product * all_asked * told) ** 2
     for one, (known, slopes) in zip(looks, worth, strict=True):
@@ -180,6 +203,24 @@ def _look(
         fresh * 2 * SLOPE**2 * a / around,
         -fresh * (SLOPE * a) ** 2 * VARIANCE / around**2,
     )
+
+
+def _add_hidden(looks: list[_Look], worth: list[tuple[Floats, Floats]], taste: float, told: float) -> float:
+    """What hidden tastes of this variance leave open; what rows tell about them is added to the worth of slopes."""
+    x = [taste * one.asked * told / _DIMENSIONS for one in looks]
+    found = _found(x, [one.side.mass for one in looks])
+    for one, (_, slopes), known, partners in zip(looks, worth, x, found[::-1], strict=True):
+        slopes += one.side.mass * (taste * partners / (1 + known * partners)) ** 2 / _DIMENSIONS / len(_SIZES)
+    return taste * (1 - found[0] * found[1])
+
+
+def _found(x: list[Floats], mass: list[Floats]) -> tuple[float, float]:
+    """Ri and Ru: shares of hidden tastes that are found on either side."""
+    items = users = 1.0
+    for _ in range(_ROUNDS):
+        items = float(mass[0] @ (x[0] * users / (1 + x[0] * users)))
+        users = float(mass[1] @ (x[1] * items / (1 + x[1] * items)))
+    return items, users
 
 
 def _worth(one: _Look, told: float, each: float, shared: float) -> tuple[Floats, Floats]:
