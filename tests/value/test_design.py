@@ -235,7 +235,7 @@ def test_tastes_in_the_mask_show_and_a_mask_of_counts_alone_shows_none():
 def test_structure_is_read_off_the_third_singular_value_and_the_last():
     s = np.array([1.0, 0.5, 0.36, 0.32, 0.31, 0.31, 0.3, 0.3, 0.3])
     assert mask_structure(s) == 1.0
-    s[2] = 0.3 * np.sqrt(1.3)
+    s[2] = 0.3 * np.sqrt(1.25)
     assert mask_structure(s) == pytest.approx(0.5)
     s[1] = 0.99
     assert mask_structure(s) == pytest.approx(0.5), "what is left of popularity does not count"

@@ -64,8 +64,8 @@ def mask_embeddings(table: Table, rank: int, scales: Callable[[Ints], Floats] = 
     return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], affinity, mask_structure(s))
 
 
-_BY_CHANCE, _CLEAR = 0.2, 0.4
-"""(s_2 / s_last)^2 - 1 of masks without structure is at most 0.2, a hundred by a hundred and larger; from 0.4 on there
+_BY_CHANCE, _CLEAR = 0.2, 0.3
+"""(s_2 / s_last)^2 - 1 of masks without structure is at most 0.2, a hundred by a hundred and larger; from 0.3 on there
 are tastes in it."""
 
 
