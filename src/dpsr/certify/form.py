@@ -17,7 +17,7 @@ from dpsr.certify.certificate import (
     PROMISES,
     PUBLIC_FACTS,
 )
-from dpsr.certify.normal import VARIANCE_BITS
+from dpsr.certify.normal_price import VARIANCE_BITS
 from dpsr.certify.one_rating import SETTING_NAMES as RATING_SETTINGS
 from dpsr.certify.one_rating import SQUARED_BOUNDS
 from dpsr.certify.people import (

@@ -25,7 +25,7 @@ from dpsr.cli.terminal import err, out
 from dpsr.quoting import for_terminal
 
 if TYPE_CHECKING:
-    from dpsr.release.personalise.base import PersonalAnswers
+    from dpsr.release.personalise.personal_answers import PersonalAnswers
 
     Personal: TypeAlias = PersonalAnswers[Any]
 

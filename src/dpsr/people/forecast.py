@@ -19,7 +19,7 @@ from math import sqrt
 import numpy as np
 
 from dpsr.arrays import Floats
-from dpsr.certify.normal import affordable_squared_mu
+from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.certify.one_rating import CLIP, SHRINK, WIDTH, moment_settings, second_moments
 from dpsr.certify.people import MOMENT
 from dpsr.people import budget

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsr.data.spread import raw_spread
+from dpsr.data.raw_statistics import raw_spread
 from dpsr.errors import ParameterError
 from dpsr.people.forecast import PeopleForecast, Population, forecast, people_for_factors
 from dpsr.pipeline.people import check_unit

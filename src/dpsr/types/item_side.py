@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.linalg.own_regression import predict_pairs, regress
-from dpsr.linalg.rows import PeopleRows
+from dpsr.linalg.people_rows import PeopleRows
 from dpsr.types.mask import Ids, codes_of, id_array
 from dpsr.types.scale import Scale
 

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from dpsr import Scale
 from dpsr.certify.amounts import MAX_EPSILON, MIN_EPSILON
-from dpsr.certify.exact import exp_up, worst_ratio
+from dpsr.certify.table_price import exp_up, worst_ratio
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels import laplace, optimal_channel, randomised_response
 from dpsr.privacy.channels.optimal import best_partition, pool_levels, response_table

@@ -5,17 +5,17 @@ import pytest
 from scipy.linalg import block_diag
 from scipy.stats import multivariate_normal
 
-from dpsr.release.personalise.item_side import ItemSide, People
 from dpsr.release.personalise.kernels import ItemVectors, Readings, cavity
 from dpsr.release.personalise.mask_kernel import mask_kernel
 from dpsr.release.personalise.posterior import Choice, WithoutOwn, coefficients, without_own
+from dpsr.release.personalise.released_side import People, ReleasedSide
 
 PLAIN = Choice(tau=0.01, slope_spread=0.0, family=False)
 SPREAD = Choice(tau=0.01, slope_spread=1.0, family=False, factors=0.5)
 
 
 def side_of(fitted):
-    return ItemSide(fitted.release.model, fitted.release.noisy, mask_kernel(fitted.release.mask).features)
+    return ReleasedSide(fitted.release.model, fitted.release.noisy, mask_kernel(fitted.release.mask).features)
 
 
 def one_person(fitted, user):

@@ -19,7 +19,7 @@ from dpsr.evaluate.baselines.bias import OwnMean
 from dpsr.evaluate.downstream.fold_in import LearnedItems
 from dpsr.evaluate.downstream.fold_in_vectors import ALL_FOLDED
 from dpsr.evaluate.downstream.learners import RANKS_ONLY, RatingTable
-from dpsr.evaluate.downstream.tables import build_table
+from dpsr.evaluate.downstream.training_tables import build_table
 from dpsr.evaluate.metrics.accuracy import rmse
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.metrics.scores import score

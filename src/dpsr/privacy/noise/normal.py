@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Ints
-from dpsr.certify.normal import SAMPLER_SLACK, VARIANCE_BITS
+from dpsr.certify.normal_price import SAMPLER_SLACK, VARIANCE_BITS
 from dpsr.errors import PrivacyError
 from dpsr.privacy.noise.source import NoiseSource, NoiseStream
 

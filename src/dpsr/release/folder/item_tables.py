@@ -23,12 +23,10 @@ from dpsr.certify import Certificate
 from dpsr.certify.check import CERTIFICATE, Check
 from dpsr.certify.schema import MalformedError
 from dpsr.errors import ReleaseError
-from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC
+from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC, warning_text
 from dpsr.release.folder.model_form import MODEL_FORMAT, check_model, covariance_of, read_model, scale_of
-from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table, writer
+from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table, titles_of, vocabulary, writer
 from dpsr.release.folder.synthetic_table import check_synthetic, synthetic_record, write_synthetic
-from dpsr.release.folder.vocabulary import titles_of, vocabulary
-from dpsr.release.folder.warning import warning_text
 from dpsr.release.people.item_release import ItemRelease
 from dpsr.synthesis.people import Synthesis
 from dpsr.types.item_side import HASHED_CELLS, Crowd, ItemIndex, ItemSide

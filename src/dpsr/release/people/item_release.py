@@ -12,12 +12,11 @@ import pyarrow as pa
 
 from dpsr.arrays import Floats
 from dpsr.errors import ParameterError
-from dpsr.linalg.rows import PeopleRows
+from dpsr.linalg.people_rows import PeopleRows
 from dpsr.release.lists.ranking import Recommendations, best_items
-from dpsr.release.people.knows_nobody import ReleaseOfItems
+from dpsr.release.people.knows_nobody import ReleaseOfItems, item_names
 from dpsr.release.people.model import model_of, own_rows
 from dpsr.release.people.personalised import PersonalisedPeople
-from dpsr.release.people.synthetic import synthetic_rows
 from dpsr.synthesis.people import MadeUpPeople, make_up
 from dpsr.types import Scale
 from dpsr.types.item_side import Crowd, ItemSide
@@ -49,8 +48,12 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
 
     @property
     def synthetic_rows(self) -> pa.Table | None:
-        """Their ratings: user, item, rating."""
-        return None if self.made_up is None else synthetic_rows(self.made_up, self.index, self.scale)
+        """Their ratings: user, item, rating. People are numbered from 1."""
+        people = self.made_up
+        if people is None:
+            return None
+        items, ratings = item_names(self.index, people.cells), self.scale.values[people.places]
+        return pa.table({"user": people.owners + 1, "item": items, "rating": ratings})
 
     @property
     def scale(self) -> Scale:
@@ -90,7 +93,7 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
 
     def save(self, path: str | Path, *, overwrite: bool = False, people: int | None = None) -> Path:
         """Write the release folder, whole or not at all; with so many made-up people, or those it has."""
-        from dpsr.release.folder.files import write_release
+        from dpsr.release.folder.write import write_release
 
         contents = self if people is None else self.with_people(people)
         return write_release(contents, Path(path), overwrite=overwrite)

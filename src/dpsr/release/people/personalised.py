@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dpsr.arrays import Floats, Ints
-from dpsr.linalg.rows import PeopleRows
+from dpsr.linalg.people_rows import PeopleRows
 from dpsr.release.lists.ranking import Recommendations, best_items
 from dpsr.release.people.knows_nobody import PersonalWithoutPeople
 from dpsr.release.people.model import model_of, own_rows

@@ -13,7 +13,7 @@ from spark_cases import needs_spark, on_spark, session_of
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.certify.check import check_certificate
-from dpsr.certify.normal import affordable_squared_mu, gaussian_delta
+from dpsr.certify.normal_price import affordable_squared_mu, gaussian_delta
 from dpsr.certify.people import PersonPart, RatingPart
 from dpsr.data import realistic
 from dpsr.engine.disk import ITEMS, DiskTable

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dpsr.errors import ParameterError
-from dpsr.evaluate.downstream.tables import RAW
+from dpsr.evaluate.downstream.training_tables import RAW
 from dpsr.evaluate.measure import ATTACK, LEARNERS, METHOD
 from dpsr.evaluate.measure.attack import BEST_GUESS, MEAN_LEAK, ON_MECHANISMS
 from dpsr.evaluate.protocol import SAMPLE_RANKED

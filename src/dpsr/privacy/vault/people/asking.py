@@ -22,7 +22,7 @@ from dpsr.arrays import Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_delta, check_epsilon, float_below
 from dpsr.certify.certificate import ChargeReference
-from dpsr.certify.normal import affordable_squared_mu
+from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.certify.one_rating import SQUARED_BOUNDS, Settings
 from dpsr.certify.people import (
     GRID,

@@ -18,7 +18,7 @@ from dpsr.certify.certificate import LIKES_FACTS
 from dpsr.certify.people import COUNTS, GRID, INTERACTIONS, PRESENCE, PRESENCE_GRID
 from dpsr.engine import Block
 from dpsr.engine.raw import WEIGHT
-from dpsr.linalg.rows import PeopleRows
+from dpsr.linalg.people_rows import PeopleRows
 from dpsr.privacy.vault.people import presence as add
 from dpsr.privacy.vault.people.asking import Answer, AskedOfPeople, AskedOfRows, AskedTable
 from dpsr.types.item_side import ACTIVITY_BINS

@@ -14,24 +14,48 @@ depend on (the item side so far, cells, weights) is made of earlier answers.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dpsr.arrays import Ints
+from dpsr.arrays import Floats, Ints
 from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
 from dpsr.certify.people import MOMENTS
 from dpsr.engine import Block
 from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.linalg.people_rows import PeopleRows
 from dpsr.privacy.noise.source import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import contributions as add
 from dpsr.privacy.vault.people.asking import Answer, AskedOfPeople
-from dpsr.privacy.vault.people.rows import RowReader
 from dpsr.types import Scale
 from dpsr.types.item_side import ACTIVITY_BINS, ItemSide, activity_of
+
+
+@dataclass(frozen=True, eq=False)
+class RowReader:
+    """Turns blocks into rows: `cell_of` an item (-1: left out) and `y_of` a level.
+
+    Passes carry this to wherever the ratings are, and nothing else of the vault: not its key.
+    """
+
+    cell_of: Ints
+    y_of: Floats
+
+    def rows(self, block: Block) -> PeopleRows:
+        """One row for each person and cell."""
+        return PeopleRows.by_cell(block.indptr, self.cells(block), self.values(block))
+
+    def cells(self, block: Block) -> Ints:
+        """The cell of every rating."""
+        return self.cell_of[block.items]
+
+    def values(self, block: Block) -> Floats:
+        """Every rating, in half-widths around the midpoint."""
+        return self.y_of[block.columns[LEVEL]]
 
 
 class PeopleVault(AskedOfPeople):

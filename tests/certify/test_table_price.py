@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsr.certify.exact import delta_of, epsilon_of, exp_down, exp_up, float_up, log_up, worst_ratio
+from dpsr.certify.amounts import float_up
+from dpsr.certify.table_price import delta_of, epsilon_of, exp_down, exp_up, log_up, worst_ratio
 
 BITS = 10
 
