@@ -11,7 +11,7 @@ Logarithms and exponentials are taken with 60 digits and rounded so that epsilon
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import permutations
 from math import inf
@@ -39,12 +39,6 @@ def exp_down(epsilon: float) -> Fraction:
     """A rational just below e^epsilon: the side that overstates delta."""
     with localcontext(Context(prec=_DIGITS, rounding=ROUND_FLOOR)):
         return Fraction(Decimal(epsilon).exp() * (1 - _SLACK))
-
-
-def exp_up(epsilon: float) -> Fraction:
-    """A rational just above e^epsilon."""
-    with localcontext(Context(prec=_DIGITS, rounding=ROUND_CEILING)):
-        return Fraction(Decimal(epsilon).exp() * (1 + _SLACK))
 
 
 def worst_ratio(table: Table) -> Fraction | None:

@@ -40,10 +40,6 @@ class Step:
     def error_text(self) -> str:
         return f"{self.error:.2f}"
 
-    @property
-    def share_text(self) -> str:
-        return f"{100 * self.share:.0f} %"
-
 
 @dataclass(frozen=True)
 class Frontier:

@@ -50,7 +50,7 @@ def list_of_likes(release: Release | ItemRelease | LikesRelease, liked: list[str
     return _table(None, release.fold_in(liked, None, n))
 
 
-def list_of_guest(release: Release | ItemRelease | LikesRelease, rated: list[str], n: int = 10) -> pa.Table:
+def list_of_new_user(release: Release | ItemRelease | LikesRelease, rated: list[str], n: int = 10) -> pa.Table:
     """The list of somebody new, from their own ratings `ITEM=RATING`; nothing is stored."""
     if isinstance(release, LikesRelease):
         raise ParameterError("this release was learned from interactions: write --liked ITEM for what somebody did.")

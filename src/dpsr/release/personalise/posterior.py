@@ -49,11 +49,11 @@ class WithoutOwn(NamedTuple):
 
     base: Floats
     factors: Floats
-    doubt: Floats
+    item_variance: Floats
 
     def only(self, some: Bools) -> WithoutOwn:
         """The chosen ratings alone."""
-        return WithoutOwn(self.base[some], self.factors[some], self.doubt[some])
+        return WithoutOwn(self.base[some], self.factors[some], self.item_variance[some])
 
 
 def without_own(side: ReleasedSide, people: People) -> WithoutOwn:
@@ -71,7 +71,7 @@ def coefficients(
     v = np.full(len(people.items), side.residual)
     rounds = _SCORING if choice.family else 1
     for left in reversed(range(rounds)):
-        observed = Observed(people.indptr, people.items, own.factors, y - own.base, v * inflate + own.doubt)
+        observed = Observed(people.indptr, people.items, own.factors, y - own.base, v * inflate + own.item_variance)
         with one_blas_thread(), threads_for(len(v) * priors.mean.shape[1] ** 2):
             theta = posterior_means(observed, features, priors)
         if left:

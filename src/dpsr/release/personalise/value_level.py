@@ -84,7 +84,7 @@ class ValueLevel:
         vectors[with_rows, p : p + n_own] = theta[:, :n_own]
         vectors[with_rows, rank:] = theta[:, n_own:]
         for stranger in np.flatnonzero(own.users < 0).tolist():
-            vectors[stranger, :rank] = self._guest(own, stranger).factors
+            vectors[stranger, :rank] = self._folded_in(own, stranger).factors
         return vectors
 
     def _own_coefficients(self, own: OwnRatings, side: ReleasedSide, choice: Choice) -> Floats:
@@ -100,9 +100,9 @@ class ValueLevel:
             return None
         reach = affinity.users[np.maximum(own.users, 0)]
         for stranger in np.flatnonzero(own.users < 0).tolist():
-            reach[stranger] = self._guest(own, stranger).reach
+            reach[stranger] = self._folded_in(own, stranger).reach
         return Affinity(reach, affinity.items)
 
-    def _guest(self, own: OwnRatings, person: int) -> FoldedInUser:
+    def _folded_in(self, own: OwnRatings, person: int) -> FoldedInUser:
         rows = slice(own.indptr[person], own.indptr[person + 1])
         return FoldedInUser.from_codes(self._release.model, own.items[rows].astype(np.int64), own.values[rows])

@@ -30,7 +30,7 @@ from dpsr.linalg.people_rows import PeopleRows
 from dpsr.privacy.noise.source import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import contributions as add
-from dpsr.privacy.vault.people.asking import Answer, AskedOfPeople
+from dpsr.privacy.vault.people.asking import AskedOfPeople, NoisyAnswer
 from dpsr.types import Scale
 from dpsr.types.item_side import ACTIVITY_BINS, ItemSide, activity_of
 
@@ -85,7 +85,7 @@ class PeopleVault(AskedOfPeople):
         self.scale: Scale = ratings.scale
         self._reader = RowReader(self._cell_of, (self.scale.values - self.scale.midpoint) / (self.scale.width / 2))
 
-    def totals(self, share: float) -> Answer:
+    def totals(self, share: float) -> NoisyAnswer:
         """Sums of 1, a, a^2, nu v, nu over people (`contributions.add_levels`)."""
         reader = self._reader
 
@@ -95,7 +95,7 @@ class PeopleVault(AskedOfPeople):
 
         return self._ask("levels", share, one, (5,), reach=add.LEVELS_REACH)
 
-    def activity(self, share: float) -> Answer:
+    def activity(self, share: float) -> NoisyAnswer:
         """Sums of (1, a) over people, by octave of their number of ratings."""
         reader = self._reader
 
@@ -105,7 +105,9 @@ class PeopleVault(AskedOfPeople):
 
         return self._ask("activity", share, one, (ACTIVITY_BINS, 2), reach=add.ACTIVITY_REACH)
 
-    def scores(self, share: float, side: ItemSide, *, alpha: float, gamma: float = 0.0, floor: float = 0.0) -> Answer:
+    def scores(
+        self, share: float, side: ItemSide, *, alpha: float, gamma: float = 0.0, floor: float = 0.0
+    ) -> NoisyAnswer:
         """Sums over people, by cell, of scores at the item side so far (`contributions.add_scores`).
 
         `alpha` weighs counts against sums, `gamma` products with coefficients against sums; below the squared length
@@ -127,7 +129,7 @@ class PeopleVault(AskedOfPeople):
 
         return self._ask(self.scores_name, share, one, (self.n_cells, d + 2))
 
-    def coefficients(self, share: float, side: ItemSide) -> Answer:
+    def coefficients(self, share: float, side: ItemSide) -> NoisyAnswer:
         """Sums over people of what their own regressions say about the prior (`contributions.add_coefficients`)."""
         k = len(side.mean)
         reach = add.coefficients_reach(k)
@@ -141,7 +143,7 @@ class PeopleVault(AskedOfPeople):
 
         return self._ask("coefficients", share, one, (3 * k + k * (k + 1) // 2,), reach=reach)
 
-    def second_moments(self, share: float, side: ItemSide, cells: Ints, floor: float) -> Answer:
+    def second_moments(self, share: float, side: ItemSide, cells: Ints, floor: float) -> NoisyAnswer:
         """Sums over people of x x', x their weighted residuals over `cells`; zero on and below the diagonal."""
         place, reader = self._places(cells), self._reader
 
