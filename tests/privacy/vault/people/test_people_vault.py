@@ -17,8 +17,8 @@ from dpsr.certify.normal_price import affordable_squared_mu, gaussian_delta
 from dpsr.certify.people import PersonPart, RatingPart
 from dpsr.data import realistic
 from dpsr.engine.disk import ITEMS, DiskTable
-from dpsr.engine.memory import MemoryTable
 from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.engine.table import MemoryTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.journal import Journal
