@@ -25,6 +25,8 @@ HASHED_CELLS = 1 << 16
 """Cells where no list of items was declared: some three times the items of the largest catalogues we have in mind, and
 their noise costs nothing, for it is the same on every cell."""
 
+_WHOLE = re.compile(r"-?[0-9]{1,40}")
+
 CENTRE = 0.25
 """Own levels are measured from a quarter of the half-width above the middle of the scale: ratings lie there, as a guess
 before anything is asked."""
@@ -57,9 +59,6 @@ def spelt(ids: pa.Array) -> list[str]:
     (['7', '7a', '-7'], ['7'])
     """
     return [str(int(one)) if _WHOLE.fullmatch(one) else one for one in map(str, ids.to_pylist())]
-
-
-_WHOLE = re.compile(r"-?[0-9]{1,40}")
 
 
 def activity_of(counts: AnyInts) -> Ints:
@@ -156,7 +155,7 @@ class ItemSide:
 
     @cached_property
     def stranger(self) -> OwnSide:
-        """Somebody of whom nothing is known, with the number of ratings that most say least about: one."""
+        """Somebody of whom nothing is known: coefficients as expected, and the level of people with one rating."""
         k = len(self.mean)
         empty = np.zeros(0)
         return OwnSide(
