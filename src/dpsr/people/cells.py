@@ -93,7 +93,7 @@ def read_cells(scores: Evidence, counts: Evidence, total: float, most: float, ka
         _posterior(S, C_seen, at, scores.sigma, noise, lam, log_prior, trend, variance, kappa, out, sums)
         trend = trend + np.linalg.solve(Q + np.diag(sums[:, 1]), sums[:, 0] - Q @ trend)
         trend[0] = trend[1]
-        variance = float(np.clip((sums[:, 2].sum() + 3 * EFFECT_VARIANCE) / (sums[:, 3].sum() + 3), 0.02, 1.0))
+        variance = float(np.clip((sums[:, 2].sum() + 3 * EFFECT_VARIANCE) / (sums[:, 3].sum() + 3), 0.001, 1.0))
     out = np.zeros((6, len(C)))
     _posterior(
         scores.S, C, scores.at, scores.sigma, noise, lam, log_prior, trend, variance, kappa, out, np.zeros((L, 4))
