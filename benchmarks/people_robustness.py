@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.robustness import WORSE, Floats, rises, rmse
 from benchmarks.robustness_sets import HALVES, SETS, STARS, TEN, Kind
 from dpsr import DPSR, Ratings
-from dpsr.data.score import root_mean_square_error
+from dpsr.data.raw_statistics import root_mean_square_error
 from dpsr.evaluate.baselines.bias import OwnMean
 from dpsr.evaluate.peers.noisy_bias import NoisyBias
 
