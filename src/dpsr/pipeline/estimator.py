@@ -34,7 +34,7 @@ from dpsr.release import Personalised, Recommendations, atomic_folder
 from dpsr.release.folder.write import write_release
 from dpsr.release.likes import LikesRelease, PersonalisedLikes
 from dpsr.release.lists.list_tables import RecommendationLists
-from dpsr.release.people import PersonalisedPeople
+from dpsr.release.people import PersonalisedPeople, check_takes_new_people
 from dpsr.release.release import ManyIds, Unknown
 from dpsr.types import Catalogue, Model
 from dpsr.types.mask import Ids
@@ -247,10 +247,16 @@ class PrivateRecommender(Parameters, ABC):
         return self.release.fold_in(items, values, n)
 
     def personalise(
-        self, ratings: RawRatings | RawInteractions
+        self, ratings: RawRatings | RawInteractions, *, new_people: bool = False
     ) -> Personalised | PersonalisedPeople | PersonalisedLikes:
-        """Predictions and lists for each person from their own raw rows and the release: for that person alone."""
-        return self.release.personalise(ratings)
+        """Predictions and lists for each person from their own raw rows and the release: for that person alone.
+
+        Where ratings of people are protected, say so if these are `new_people`, who were not fitted: then nothing of
+        their own is taken out of what is known about items.
+        """
+        if not new_people:
+            return self.release.personalise(ratings)
+        return check_takes_new_people(self.release).personalise(checked_ratings(ratings), new_people=True)
 
     def with_titles(self, items: str | Path | Catalogue) -> Self:
         """Lists and cards name items by their titles: from a file (CSV, Parquet, ...) or a catalogue."""

@@ -35,6 +35,9 @@ ACTIVITY_BINS = 14
 """Octaves of the number of ratings of a person: 1, 2 to 3, 4 to 7, ..., 8192 and more."""
 
 
+_MOST_OWN = 0.9
+"""A rating is believed to have made up at most so much of an effect: which weight it had is known by octave alone."""
+
 SIZES: Floats = np.concatenate([[1.0], 1.45 * 2.0 ** np.arange(1, ACTIVITY_BINS)])
 """Typical number of ratings in an octave of activity: the mean of a density ~ 1/n."""
 
@@ -105,6 +108,7 @@ class ItemSide:
     own_levels (ACTIVITY_BINS)      mean own level of people with so many ratings, in half-widths
     mean, covariance (k)            where people's coefficients on (1, features) lie
     crowd                           how many people, how active, and what they meet; None before it was asked
+    pull (cells)                    what a residual of weight one added to the effect of its cell; None before
     """
 
     scale: Scale
@@ -117,6 +121,7 @@ class ItemSide:
     mean: Floats
     covariance: Floats
     crowd: Crowd | None = None
+    pull: Floats | None = None
 
     @property
     def n_cells(self) -> int:
@@ -143,6 +148,28 @@ class ItemSide:
             self.residual, self.mean, self.covariance,
         )  # fmt: skip
         return OwnSide(level, *fitted)
+
+    def own_side_of_fitted(self, rows: PeopleRows) -> OwnSide:
+        """The same for people from whose ratings, among others', the effects were learned.
+
+        An effect m holds h r of a rating that lies r above its person's level, h = pull times the rating's weight, so
+        somebody would find their own ratings confirmed. Without that rating it is (m - h r) / (1 - h): with this their
+        coefficients are found again.
+        """
+        own = self.own_side(rows)
+        if self.pull is None or self.crowd is None or self.features.shape[1] == 0:
+            return own
+        counts, cells = np.diff(rows.indptr), rows.cells
+        h = np.minimum(self.pull[cells] * np.repeat(self.crowd.weights[activity_of(counts)], counts), _MOST_OWN)
+        effects, features = self.effects[cells], self.features[cells]
+        beside = own.residuals + np.repeat(own.coefficients[:, 1], counts) * features[:, 0]  # r - m
+        less = h * beside / (1 - h)
+        features[:, 0] -= less
+        fitted = regress(
+            rows.indptr, np.arange(len(cells)), rows.y / self.spread, own.level, effects - less, features,
+            self.uncertainty[cells], self.residual, self.mean, self.covariance,
+        )  # fmt: skip
+        return OwnSide(own.level, *fitted)
 
     def predict(self, own: OwnSide, people: Ints, cells: Ints) -> Floats:
         """Ratings of pairs, inside the scale; `people` are places in `own`, a cell of -1 is an unknown item."""
