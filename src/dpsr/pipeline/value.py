@@ -27,10 +27,10 @@ from dpsr.engine.incidence import at_ratings
 from dpsr.engine.raw import InteractionTable, RawTable, raw_table
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.people import cells
-from dpsr.pipeline.estimator import PrivateRecommender, checked_ratings
+from dpsr.pipeline.estimator import PrivateRecommender, check_unit, checked_ratings
 from dpsr.pipeline.likes import check_likes, learn_likes
 from dpsr.pipeline.paper import PaperDPSR
-from dpsr.pipeline.people import check_unit, declared_items, learn_people, learn_ratings
+from dpsr.pipeline.people import declared_items, learn_people, learn_ratings
 from dpsr.pipeline.progress import announce, compile_once
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
@@ -174,7 +174,8 @@ class DPSR(PrivateRecommender):
         """Refuse settings that do not go together, before anything is spent."""
         check_epsilon(self.epsilon)
         check_unit(self.unit, self.epsilon, self.delta, self.items is not None)
-        declared_items(self.items)
+        if self.items is not None:
+            declared_items(self.items)
 
     def _fit_people(self, ratings: RawTable, journal: Journal | None, charge: ChargeReference | None) -> ItemRelease:
         assert self.delta is not None
