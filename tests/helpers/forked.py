@@ -13,6 +13,7 @@ import json
 import os
 import runpy
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -88,7 +89,7 @@ def run(args, text=None, **how):
     return subprocess.CompletedProcess(args, process.returncode, *printed)
 
 
-servers: list[subprocess.Popen] = []
+servers: dict[str, subprocess.Popen] = {}
 
 
 @cache
@@ -102,8 +103,18 @@ def server():
         [sys.executable, __file__, address], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert started.stdout.readline() == b"ready\n"
-    servers.append(started)  # whose standard input stays open as long as this process
+    servers[address] = started  # whose standard input stays open until `stop`
     return address
+
+
+def stop():
+    """End this process's server, if it has one: no process, pipe or folder is left behind."""
+    server.cache_clear()
+    while servers:
+        address, started = servers.popitem()
+        with started:  # closes its pipes, and waits
+            started.stdin.close()
+        shutil.rmtree(Path(address).parent)
 
 
 # --- the server's side

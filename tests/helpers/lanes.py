@@ -119,6 +119,7 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_sessionfinish(session):
+    forked.stop()
     gc.unfreeze()  # or libraries would complain at the end about what nobody collected
     if session.config.getoption("slow_list") and not hasattr(session.config, "workerinput"):
         others = {name: seconds for name, seconds in slow_tests().items() if name not in _spent and is_there(name)}
