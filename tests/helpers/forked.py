@@ -130,6 +130,7 @@ def serve(address):
     """Imports, then a keeper for everybody who connects, until standard input is closed."""
     for name in IMPORTED:
         importlib.import_module(name)
+    prepare()
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -147,6 +148,26 @@ def serve(address):
                 listening.close()
                 keep(connection)
             connection.close()
+
+
+def prepare():
+    """What releases do first, and all alike. No kernel that runs on several threads: they do not survive a fork."""
+    from fractions import Fraction
+
+    from small_ratings import write_csv
+    from typer import _adapters  # noqa: F401
+
+    from dpsr import DPSR, Ratings, Scale
+    from dpsr.pipeline.cards import EPSILONS
+    from dpsr.privacy.noise import NoiseSource
+    from dpsr.privacy.noise.laplace import discrete_laplace
+    from dpsr.report.card import environment
+
+    discrete_laplace(Fraction(1), 1, NoiseSource.seeded(0))
+    environment().get_template("card.html.jinja")
+    with tempfile.TemporaryDirectory() as folder:
+        small = Ratings.read(write_csv(Path(folder) / "ratings.csv"), scale=Scale(1, 5))
+    DPSR.plan(small.mask, small.scale, EPSILONS)
 
 
 def keep(connection):
