@@ -35,7 +35,6 @@ _shared: dict[str, float] = {}
 """Fixtures that were set up for several tests since the last report, and what each took."""
 
 
-
 def pytest_addoption(parser):
     parser.addoption("--slow-list", action="store_true", help="measure the tests that run, for the list of slow ones")
 
@@ -115,7 +114,7 @@ def is_there(name):
 
 
 def processor_seconds():
-    """Of this process, of those that have ended, and of those that `multiprocessing` forked from a server that lives."""
+    """Of this process, of programs that have ended, and of what `multiprocessing` forked from a server that lives."""
     seconds = sum(os.times()[:4]) + forked.spent[0]
     if number := forkserver._forkserver._forkserver_pid:  # type: ignore[attr-defined]
         with suppress(psutil.Error):
