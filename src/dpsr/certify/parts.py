@@ -28,7 +28,8 @@ from functools import cached_property
 from math import inf, log1p, nextafter
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
-from dpsr.certify.exact import delta_of, epsilon_of, float_up
+from dpsr.certify.amounts import float_up
+from dpsr.certify.table_price import delta_of, epsilon_of
 from dpsr.errors import PrivacyError
 
 Table: TypeAlias = tuple[tuple[int, ...], ...]

@@ -19,7 +19,7 @@ import pyarrow as pa
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.amounts import check_delta
 from dpsr.certify.certificate import UNITS
-from dpsr.certify.normal import affordable_squared_mu
+from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.certify.one_rating import CLIP, SHRINK, WIDTH
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.people import budget
@@ -35,7 +35,7 @@ from dpsr.people.budget import (
 from dpsr.people.factors import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
 from dpsr.people.learning import Learning
 from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
-from dpsr.pipeline.estimator import announce
+from dpsr.pipeline.progress import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.privacy.vault.people.contributions import coefficients_reach

@@ -27,11 +27,11 @@ from dpsr.engine.incidence import at_ratings
 from dpsr.engine.raw import InteractionTable, RawTable, raw_table
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.people import cells
-from dpsr.pipeline.compiling import compile_once
-from dpsr.pipeline.estimator import PrivateRecommender, announce, checked_ratings
+from dpsr.pipeline.estimator import PrivateRecommender, checked_ratings
 from dpsr.pipeline.likes import check_likes, learn_likes
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.people import check_unit, declared_items, learn_people, learn_ratings
+from dpsr.pipeline.progress import announce, compile_once
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.privacy.vault.journal import Journal

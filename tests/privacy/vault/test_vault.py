@@ -8,8 +8,8 @@ import pytest
 from benchmarks.prices import gaussian_is_better
 
 from dpsr import Ratings, Scale
-from dpsr.certify.exact import epsilon_of
 from dpsr.certify.parts import DIVIDED_GRID
+from dpsr.certify.table_price import epsilon_of
 from dpsr.engine import BlockResult
 from dpsr.engine.division import Division
 from dpsr.engine.raw import RawTable

@@ -29,9 +29,8 @@ import numpy as np
 
 from dpsr.arrays import AnyInts, Floats
 from dpsr.certify import Certificate
-from dpsr.certify.amounts import check_epsilon
+from dpsr.certify.amounts import check_epsilon, float_up
 from dpsr.certify.certificate import ChargeReference
-from dpsr.certify.exact import float_up
 from dpsr.certify.parts import (
     VALUE_GRID,
     WEIGHT_GRID,

@@ -27,7 +27,7 @@ from dpsr.certify.schema import MalformedError
 from dpsr.certify.signature import Signature, signatures_from_bytes
 from dpsr.errors import ReleaseError
 from dpsr.quoting import file_name, printable
-from dpsr.release.folder.budget import read_budget
+from dpsr.release.folder.budget_page import read_budget
 from dpsr.release.folder.item_tables import read_item_side
 from dpsr.release.folder.layout import (
     BUDGET,
@@ -39,10 +39,10 @@ from dpsr.release.folder.layout import (
     NOT_PRIVATE,
     Layout,
     memory_of_machine,
+    warning_text,
 )
 from dpsr.release.folder.likes_tables import read_likes
 from dpsr.release.folder.value_tables import read_values
-from dpsr.release.folder.warning import warning_text
 from dpsr.release.likes.likes_release import LikesRelease
 from dpsr.release.people.item_release import ItemRelease
 from dpsr.release.release import Release

@@ -26,7 +26,7 @@ class Fields(dict[int, Any]):
     def __init__(self) -> None:
         self.kinds: dict[int, int] = {}
 
-    def whole(self, number: int, kind: int) -> int:
+    def integer(self, number: int, kind: int) -> int:
         """A number of exactly this type, not below zero."""
         value = self.get(number)
         if self.kinds.get(number) != kind or not isinstance(value, int) or value < 0:

@@ -15,7 +15,7 @@ from dpsr.release.folder.atomic import check_file as check_table_file
 from dpsr.release.personalise.statement import file_metadata
 
 if TYPE_CHECKING:
-    from dpsr.release.personalise.base import PersonalAnswers
+    from dpsr.release.personalise.personal_answers import PersonalAnswers
 
 BASES = ("own ratings", "own mean", "model", "item mean", "user mean", "overall mean")
 """What a prediction rests on: the person's own ratings with a known item, or an unknown one; or, of people who brought
