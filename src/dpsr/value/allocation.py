@@ -128,7 +128,11 @@ def best_tables(
     Where most ratings are asked one by one, their light weights are divided as if there were nothing else: the error to
     expect does not depend on it, but the start of inference does.
     """
-    setting = _Setting(mask, components or Components())
+    return _best_tables(_Setting(mask, components or Components()), scale, epsilon)
+
+
+@lru_cache(maxsize=64)  # a release asks for its division, its card for what to expect, and whoever verifies it again
+def _best_tables(setting: _Setting, scale: Scale, epsilon: float) -> tuple[ShareTables, float]:
     noise, light = 8 * (WINDOW / epsilon) ** 2, min(_LIGHT, _MOST_LIGHT / epsilon)
     sums, least = setting.improve(_even(0.0, 0.0), Prices(noise, 0.0), _STEPS)
     prices = Prices(noise, explained_share(scale, (1 - light) * epsilon))
@@ -145,12 +149,20 @@ def _even(asked: float, light: float) -> ShareTables:
 
 
 class _Setting:
-    """One data set's public counts, and typical shares of variance."""
+    """One data set's public counts, and typical shares of variance: equal where all of these are."""
 
     def __init__(self, mask: Mask | Census, parts: Components) -> None:
         self._items = Side.of(mask.item_counts, parts.item, parts.item_slopes)
         self._users = Side.of(mask.user_counts, parts.user, parts.user_slopes)
         self._parts = parts
+        counts = (table.tobytes() for one in (self._items, self._users) for table in (one.rows, one.mass, one.other))
+        self._key = parts, *counts
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Setting) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
     def error(self, division: ShareTables, prices: Prices) -> float:
         return expected_error(self._items, self._users, division, prices, self._parts)[0]
