@@ -37,6 +37,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import Floats, Singles
 from dpsr.linalg.compiled import threads_for
+from dpsr.linalg.positive import inverse
 from dpsr.value.kernels import covariances, packed_size, packed_times
 
 _COEFFICIENTS = 3.0
@@ -93,7 +94,7 @@ class Prior:
         gram = (back.T @ evidence.gram.reshape(q, q, dx, dx) @ back).transpose(0, 2, 1, 3).reshape(q * dx, q * dx)
         right = (evidence.right @ back).ravel()
         for _ in range(_WEIGHT_ROUNDS):
-            covariance = np.linalg.inv(gram + np.diag(self.ridge[groups]))
+            covariance = inverse(gram + np.diag(self.ridge[groups]))
             theta = covariance @ right
             known = 1 - self.ridge[groups] * np.diag(covariance)
             for g in range(1, len(self.ridge)):
