@@ -64,6 +64,9 @@ def coded_by_user(block: Block, X: Floats, codes: Bytes, weights: Floats) -> Flo
     """A X for the block's users, A the `weights` of codes on the mask."""
     Y = np.empty((block.n_users, X.shape[1]))
     with threads_for(_STEP * len(block.items) * X.shape[1]):
+        if X.shape[1] == 1:
+            _rows_coded_sums(block.indptr, block.items, codes, weights, np.ascontiguousarray(X[:, 0]), Y[:, 0])
+            return Y
         _rows_coded(block.indptr, block.items, codes, weights, np.ascontiguousarray(X), Y)
     return Y
 
@@ -72,6 +75,10 @@ def add_coded_by_item(block: Block, Y: Floats, out: Floats, codes: Bytes, weight
     """out += A' Y for the block's users, A the `weights` of codes on the mask."""
     by = block.by_item
     with threads_for(_STEP * len(block.items) * Y.shape[1]):
+        if Y.shape[1] == 1:
+            y = np.ascontiguousarray(Y[:, 0])
+            _add_columns_coded_sums(by.items, by.ptr, by.rows, by.places, codes, weights, y, out[:, 0])
+            return
         _add_columns_coded(by.items, by.ptr, by.rows, by.places, codes, weights, np.ascontiguousarray(Y), out)
 
 
@@ -175,6 +182,26 @@ def _add_columns_coded(
             y, a = Y[np.uint32(rows[e])], weights[codes[np.uint32(places[e])]]
             for c in range(len(to)):
                 to[c] += a * y[c]
+
+
+@parallel_kernel
+def _rows_coded_sums(indptr: Ints, items: Codes, codes: Bytes, weights: Floats, x: Floats, y: Floats) -> None:
+    for u in prange(len(indptr) - 1):
+        total = 0.0
+        for e in range(indptr[u], indptr[u + 1]):
+            total += weights[codes[e]] * x[np.uint32(items[e])]
+        y[u] = total
+
+
+@parallel_kernel
+def _add_columns_coded_sums(
+    occurring: Codes, ptr: Ints, rows: Codes, places: Codes, codes: Bytes, weights: Floats, y: Floats, out: Floats
+) -> None:
+    for i in prange(len(occurring)):
+        total = 0.0
+        for e in range(ptr[i], ptr[i + 1]):
+            total += weights[codes[np.uint32(places[e])]] * y[np.uint32(rows[e])]
+        out[np.uint32(occurring[i])] += total
 
 
 @parallel_kernel
