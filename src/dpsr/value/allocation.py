@@ -12,7 +12,7 @@ nothing else promises more, that is bought.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import nextafter
 
@@ -21,9 +21,10 @@ import numpy as np
 from dpsr.arrays import Floats
 from dpsr.certify.amounts import check_epsilon
 from dpsr.engine.division import GRID, SIXTEENTHS, Division
+from dpsr.linalg.compiled import kernel
 from dpsr.privacy.channels.optimal import optimal_channel
 from dpsr.types import Census, Mask, Scale
-from dpsr.value.expected import OCTAVES, WINDOW, Components, Prices, ShareTables, Side, expected_error, octaves
+from dpsr.value.expected import OCTAVES, WINDOW, Components, Prices, Shares, ShareTables, Side, expected_error, octaves
 
 __all__ = ["Allocation", "Components", "Forecast", "allocate", "explained_share", "forecast"]
 
@@ -137,7 +138,7 @@ def best_tables(
     if error > least - _WORTH / max(epsilon, 1.0) ** 2:
         return sums, least
     start, _ = setting.improve(_even(0.0, 0.0), Prices(noise / light**2, 0.0), _STEPS)
-    return replace(tables, item=np.where(tables.asked > 0.5, start.item, tables.item)), error
+    return tables._replace(item=np.where(tables.asked > 0.5, start.item, tables.item)), error
 
 
 def _even(asked: float, light: float) -> ShareTables:
@@ -150,41 +151,52 @@ class _Setting:
     def __init__(self, mask: Mask | Census, parts: Components) -> None:
         self._items = Side.of(mask.item_counts, parts.item, parts.item_slopes)
         self._users = Side.of(mask.user_counts, parts.user, parts.user_slopes)
-        self._parts = parts
+        self._shares = parts.shares
 
     def error(self, division: ShareTables, prices: Prices) -> float:
-        return expected_error(self._items, self._users, division, prices, self._parts)[0]
+        return expected_error(self._items, self._users, division, prices, self._shares)[0]
 
     def improve(self, division: ShareTables, prices: Prices, steps: int) -> tuple[ShareTables, float]:
         """The best of so many multiplicative steps; what is never asked one by one stays so."""
-        best, least, before = division, np.inf, np.inf
-        item, asked = _log_odds(division.item), _log_odds(division.asked)
-        for _ in range(steps):
-            error, gains = expected_error(self._items, self._users, division, prices, self._parts)
-            if error < least:
-                best, least = division, error
-            if abs(error - before) < _STILL:
-                break
-            before = error
-            item = _step(item, division.item, gains.to_item, gains.to_user)
-            if prices.rho > 0:
-                asked = _step(asked, division.asked, gains.one_by_one, gains.in_sums)
-            division = ShareTables(_share(item), _share(asked) if prices.rho > 0 else division.asked, division.light)
-        return best, least
+        return _improve(self._items, self._users, division, prices, self._shares, steps)
 
 
+@kernel
+def _improve(
+    items: Side, users: Side, division: ShareTables, prices: Prices, parts: Shares, steps: int
+) -> tuple[ShareTables, float]:
+    best, least, before = division, np.inf, np.inf
+    item, asked = _log_odds(division.item), _log_odds(division.asked)
+    for _ in range(steps):
+        error, gains = expected_error(items, users, division, prices, parts)
+        if error < least:
+            best, least = division, error
+        if abs(error - before) < _STILL:
+            break
+        before = error
+        item = _step(item, division.item, gains.to_item, gains.to_user)
+        if prices.rho > 0:
+            asked = _step(asked, division.asked, gains.one_by_one, gains.in_sums)
+        division = ShareTables(_share(item), _share(asked) if prices.rho > 0 else division.asked, division.light)
+    return best, least
+
+
+@kernel
 def _log_odds(share: Floats) -> Floats:
-    clipped = np.clip(share, 1e-6, 1 - 1e-6)
-    return np.asarray(np.log(clipped / (1 - clipped)))
+    clipped = np.minimum(np.maximum(share, 1e-6), 1 - 1e-6)
+    return np.log(clipped / (1 - clipped))
 
 
+@kernel
 def _share(log_odds: Floats) -> Floats:
     return np.where(log_odds <= -_EDGE, 0.0, np.where(log_odds >= _EDGE, 1.0, 1 / (1 + np.exp(-log_odds))))
 
 
+@kernel
 def _step(log_odds: Floats, share: Floats, yes: Floats, no: Floats) -> Floats:
     mean = np.maximum(share * yes + (1 - share) * no, 1e-30)
-    return np.clip(log_odds + np.clip(_PACE * (yes - no) / mean, -2, 2), -_EDGE, _EDGE)
+    step = np.minimum(np.maximum(_PACE * (yes - no) / mean, -2), 2)
+    return np.minimum(np.maximum(log_odds + step, -_EDGE), _EDGE)
 
 
 def explained_share(scale: Scale, epsilon: float) -> float:

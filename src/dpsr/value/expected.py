@@ -22,17 +22,22 @@ from sums, which channels are tuned to. A fresh rating is then predicted with sq
 T, Ts, Tw, Tp the variances of effects, slopes, public features and the p products of an item's with a user's features,
 which all N s ratings asked one by one tell together. Counts of both sides are taken as independent.
 
+All of it is compiled, because the rule asks a hundred times and the tables are small; what it takes and returns are
+named tuples, which kernels understand.
+
 Known gap: the gradient takes as constant how far a rating that is in both answers tells the same thing twice.
 """
 
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.errors import PrivacyError
+from dpsr.linalg.compiled import kernel
 
 OCTAVES = 20
 """Classes of counts: 1, 2 to 3, 4 to 7, and so on; the last one is open."""
@@ -65,9 +70,25 @@ class Components:
             names = ", ".join(field.name for field in fields(self))
             raise PrivacyError(f"shares of variance ({names}) are not negative and add up to one, found {self}.")
 
+    @property
+    def shares(self) -> Shares:
+        """As a kernel takes them."""
+        return Shares(*astuple(self))
 
-@dataclass(frozen=True, eq=False)
-class Side:
+
+class Shares(NamedTuple):
+    """The fields of `Components`."""
+
+    residual: float
+    features: float
+    products: float
+    item: float
+    user: float
+    user_slopes: float
+    item_slopes: float
+
+
+class Side(NamedTuple):
     """Items, or users, by octave of their counts."""
 
     rows: Floats
@@ -91,8 +112,7 @@ def octaves(counts: Ints) -> Ints:
     return np.minimum(np.frexp(np.maximum(counts, 1).astype(np.float64))[1] - 1, OCTAVES - 1).astype(np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class ShareTables:
+class ShareTables(NamedTuple):
     """A division as the rule sees it: tables over pairs of octaves (items, users).
 
     The item's share of a weight, and how many ratings are asked one by one.
@@ -103,16 +123,14 @@ class ShareTables:
     light: float
 
 
-@dataclass(frozen=True)
-class Prices:
+class Prices(NamedTuple):
     """What a budget buys: variance of the noise of a sum, in deviations, and rho of the channels."""
 
     noise: float
     rho: float
 
 
-@dataclass(frozen=True, eq=False)
-class Gains:
+class Gains(NamedTuple):
     """By how much the error falls for one more unit of weight, a rating of each pair of octaves at a time."""
 
     to_item: Floats
@@ -121,38 +139,43 @@ class Gains:
     one_by_one: Floats
 
 
+@kernel
 def expected_error(
-    items: Side, users: Side, division: ShareTables, prices: Prices, parts: Components
+    items: Side, users: Side, division: ShareTables, prices: Prices, parts: Shares
 ) -> tuple[float, Gains]:
     """The expected squared error, and the gradient of its fall."""
-    looks = [_look(items, users.mass, division.item, division, prices)]
-    looks.append(_look(users, items.mass, 1 - division.item.T, division, prices, turned=True))
+    item, asked, light = division
+    turned = asked.T.copy()
+    looks = (
+        _look(items, users.mass, item, asked, light, prices),
+        _look(users, items.mass, 1 - item.T.copy(), turned, light, prices),
+    )
     left = parts.residual + parts.products + parts.item_slopes + parts.user_slopes
-    left += sum(float(np.sum(one.side.mass * one.side.effect / (1 + one.side.effect * one.sums))) for one in looks)
+    for one in looks:
+        left += np.sum(one.side.mass * one.side.effect / (1 + one.side.effect * one.sums))
     told = 0.0 if prices.rho <= 0 else 1 / (parts.residual + left * (1 - prices.rho) / prices.rho)
     error, shared, each = parts.residual, 0.0, parts.features / _FEATURES
     for one in looks:
         side, known = one.side, one.sums + one.asked * told
-        error += float(np.sum(side.mass * side.effect / (1 + side.effect * known)))
-        error += float(np.sum(side.mass * side.slopes / (1 + side.slopes * one.asked * told / _DIMENSIONS)))
-        shared += float(np.sum(side.rows * known / (1 + side.effect * known)))
+        error += np.sum(side.mass * side.effect / (1 + side.effect * known))
+        error += np.sum(side.mass * side.slopes / (1 + side.slopes * one.asked * told / _DIMENSIONS))
+        shared += np.sum(side.rows * known / (1 + side.effect * known))
     error += _FEATURES * each / (1 + each * shared)
-    all_asked = float(np.sum(items.rows * (items.other + 1) * (division.asked @ users.mass)))
-    product = parts.products / _PRODUCTS
+    ratings = items.rows * (items.other + 1)
+    all_asked, product = np.sum(ratings * (asked @ users.mass)), parts.products / _PRODUCTS
     error += parts.products / (1 + product * all_asked * told)
-    pooled = (
-        parts.products * product * told / (1 + product * all_asked * told) ** 2 * float(items.rows @ (items.other + 1))
-    )
-    worth = [_worth(one, told, each, shared) for one in looks]
-    tuning = told**2 * (1 - prices.rho) / max(prices.rho, _TINY)
-    heard = parts.products * product * all_asked / (1 + product * all_asked * told) ** 2
-    for one, (known, slopes) in zip(looks, worth, strict=True):
-        heard += float(np.sum((known + slopes) * one.asked))
-    return error, _gains(looks, worth, told, tuning * heard, pooled, division)
+    pooled = parts.products * product / (1 + product * all_asked * told) ** 2
+    tuning, heard = told**2 * (1 - prices.rho) / max(prices.rho, _TINY), pooled * all_asked
+    for one in looks:
+        known, slopes = _worth(one, told, each, shared)
+        heard += np.sum((known + slopes) * one.asked)
+    own = _gains(looks[0], asked, light, told, each, shared, tuning * heard)
+    other = _gains(looks[1], turned, light, told, each, shared, tuning * heard)
+    one_by_one = pooled * told * np.sum(ratings) + own.one_by_one + other.one_by_one.T
+    return error, Gains(own.to_own, other.to_own.T.copy(), own.in_sums + other.in_sums.T, one_by_one)
 
 
-@dataclass(frozen=True, eq=False)
-class _Look:
+class _Look(NamedTuple):
     """What one side hears: its weights (own octave first), the information of sums, and how many are asked."""
 
     side: Side
@@ -163,11 +186,8 @@ class _Look:
     scatter: Floats
 
 
-def _look(
-    side: Side, mass: Floats, weight: Floats, division: ShareTables, prices: Prices, *, turned: bool = False
-) -> _Look:
-    s = division.asked.T if turned else division.asked
-    light = division.light
+@kernel
+def _look(side: Side, mass: Floats, weight: Floats, s: Floats, light: float, prices: Prices) -> _Look:
     a = side.other * ((weight * (1 - s + light * s)) @ mass)
     twice = side.other * ((weight * light * s) @ mass) / np.maximum(a, _TINY)
     around = prices.noise + VARIANCE * side.other * ((weight**2 * (1 - s + light**2 * s)) @ mass) + _TINY
@@ -182,6 +202,7 @@ def _look(
     )
 
 
+@kernel
 def _worth(one: _Look, told: float, each: float, shared: float) -> tuple[Floats, Floats]:
     """By how much the error falls with a row's information: about its effect (and the features), about its slopes."""
     side, known = one.side, one.sums + one.asked * told
@@ -191,33 +212,22 @@ def _worth(one: _Look, told: float, each: float, shared: float) -> tuple[Floats,
     return side.mass * side.effect**2 * left + features, slopes
 
 
-def _gains(
-    looks: list[_Look],
-    worth: list[tuple[Floats, Floats]],
-    told: float,
-    tuned: float,
-    pooled: float,
-    division: ShareTables,
-) -> Gains:
-    """Per rating: a row's worth over its share of ratings."""
-    to: list[Floats] = []
-    heavy: list[Floats] = []
-    light: list[Floats] = []
-    single = np.full_like(division.asked, pooled)
-    for turned, (one, (known, slopes)) in enumerate(zip(looks, worth, strict=True)):
-        side, w = one.side, one.weight
-        each = side.other / np.maximum(side.mass, _TINY)
-        s = division.asked.T if turned else division.asked
-        through = known + tuned * side.mass * side.effect**2 / (1 + side.effect * one.sums) ** 2
-        slope, scatter = (each * through * one.slope)[:, None], (each * through * one.scatter)[:, None]
-        mean, square = 1 - s + division.light * s, 1 - s + division.light**2 * s
-        found = (
-            slope * mean + 2 * scatter * w * square,
-            slope * w + scatter * w**2,
-            division.light * slope * w + division.light**2 * scatter * w**2,
-        )
-        for kept, table in zip((to, heavy, light), found, strict=True):
-            kept.append(table.T if turned else table)
-        asked = np.broadcast_to((each * (known + slopes) * told)[:, None], s.shape)
-        single = single + (asked.T if turned else asked)
-    return Gains(to[0], to[1], heavy[0] + heavy[1], light[0] + light[1] + single)
+class _OwnGains(NamedTuple):
+    """What one side gains, its own octaves first."""
+
+    to_own: Floats
+    in_sums: Floats
+    one_by_one: Floats
+
+
+@kernel
+def _gains(one: _Look, s: Floats, light: float, told: float, each: float, shared: float, tuned: float) -> _OwnGains:
+    """Per rating: a row's worth over its share of ratings; `s` are the ratings asked one by one."""
+    side, w = one.side, one.weight
+    known, slopes = _worth(one, told, each, shared)
+    ratings = side.other / np.maximum(side.mass, _TINY)
+    through = ratings * (known + tuned * side.mass * side.effect**2 / (1 + side.effect * one.sums) ** 2)
+    slope, scatter = (through * one.slope).reshape(-1, 1), (through * one.scatter).reshape(-1, 1)
+    to_own = slope * (1 - s + light * s) + 2 * scatter * w * (1 - s + light**2 * s)
+    asked = (ratings * (known + slopes) * told).reshape(-1, 1)
+    return _OwnGains(to_own, slope * w + scatter * w**2, light * slope * w + light**2 * scatter * w**2 + asked)
