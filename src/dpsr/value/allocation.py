@@ -18,7 +18,6 @@ from math import nextafter
 
 import numpy as np
 
-from dpsr.arrays import Floats
 from dpsr.certify.amounts import check_epsilon
 from dpsr.engine.division import GRID, SIXTEENTHS, Division
 from dpsr.linalg.compiled import kernel
@@ -35,8 +34,8 @@ hardly depends on it; but every row then has a sum of all its ratings, and chann
 _STEPS, _LAST_STEPS, _STILL = 30, 60, 1e-6
 """Steps from every start, and from there with the best one, and a change of the error that is none."""
 
-_PACE, _EDGE = 0.5, 7.0
-"""How far a step goes, and log-odds that count as never."""
+_PACE, _EDGE, _NEVER = 0.5, 7.0, 1 / (1 + np.exp(7.0))
+"""How far a step goes, log-odds that count as never, and the share from which a step away from never sets out."""
 
 _WORTH = 0.025
 """By so much less error ratings asked one by one must promise: what they say must be learned, variances and all, which
@@ -166,37 +165,31 @@ def _improve(
     items: Side, users: Side, division: ShareTables, prices: Prices, parts: Shares, steps: int
 ) -> tuple[ShareTables, float]:
     best, least, before = division, np.inf, np.inf
-    item, asked = _log_odds(division.item), _log_odds(division.asked)
     for _ in range(steps):
         error, gains = expected_error(items, users, division, prices, parts)
         if error < least:
             best, least = division, error
         if abs(error - before) < _STILL:
             break
-        before = error
-        item = _step(item, division.item, gains.to_item, gains.to_user)
-        if prices.rho > 0:
-            asked = _step(asked, division.asked, gains.one_by_one, gains.in_sums)
-        division = ShareTables(_share(item), _share(asked) if prices.rho > 0 else division.asked, division.light)
+        before, item, asked = error, division.item.copy(), division.asked.copy()
+        for a in range(OCTAVES):
+            for b in range(OCTAVES):
+                item[a, b] = _step(item[a, b], gains.to_item[a, b], gains.to_user[a, b])
+                if prices.rho > 0:
+                    asked[a, b] = _step(asked[a, b], gains.one_by_one[a, b], gains.in_sums[a, b])
+        division = ShareTables(item, asked, division.light)
     return best, least
 
 
 @kernel
-def _log_odds(share: Floats) -> Floats:
-    clipped = np.minimum(np.maximum(share, 1e-6), 1 - 1e-6)
-    return np.log(clipped / (1 - clipped))
-
-
-@kernel
-def _share(log_odds: Floats) -> Floats:
-    return np.where(log_odds <= -_EDGE, 0.0, np.where(log_odds >= _EDGE, 1.0, 1 / (1 + np.exp(-log_odds))))
-
-
-@kernel
-def _step(log_odds: Floats, share: Floats, yes: Floats, no: Floats) -> Floats:
-    mean = np.maximum(share * yes + (1 - share) * no, 1e-30)
-    step = np.minimum(np.maximum(_PACE * (yes - no) / mean, -2), 2)
-    return np.minimum(np.maximum(log_odds + step, -_EDGE), _EDGE)
+def _step(share: float, yes: float, no: float) -> float:
+    """A share after one step towards what gains more, in log-odds."""
+    clipped = min(max(share, _NEVER), 1 - _NEVER)
+    step = _PACE * (yes - no) / max(share * yes + (1 - share) * no, 1e-30)
+    log_odds = np.log(clipped / (1 - clipped)) + min(max(step, -2.0), 2.0)
+    if abs(log_odds) >= _EDGE:
+        return 0.0 if log_odds < 0 else 1.0
+    return float(1 / (1 + np.exp(-log_odds)))
 
 
 def explained_share(scale: Scale, epsilon: float) -> float:
