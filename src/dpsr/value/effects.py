@@ -81,8 +81,8 @@ _PIECE = 2048
 """Rows whose products are held at a time."""
 
 _ROUNDS, _STEPS = 6, 40
-_ENOUGH, _EXACT = 1e-2, 1e-4
-"""Relative squared energy error at which a round stops; the last one is more exact, to a hundredth of a deviation."""
+_ENOUGH, _EXACT = 1e-4, 1e-6
+"""Relative squared energy error at which a round stops; the last one is more exact."""
 
 
 @dataclass(frozen=True, eq=False)
