@@ -29,7 +29,8 @@ from dpsr.value.allocation import Allocation, allocate
 from dpsr.value.assembly import assemble
 from dpsr.value.design import Design
 from dpsr.value.effects import NoisySums, learn_effects, own_observations
-from dpsr.value.evidence import N_FACTORS, EvidenceState, learn_from_symbols
+from dpsr.value.evidence import N_FACTORS, EvidenceState
+from dpsr.value.learning import learn_from_symbols
 from dpsr.value.levels import (
     GRID,
     LevelFamily,
