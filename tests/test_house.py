@@ -166,7 +166,7 @@ def test_what_writes_folders_cannot_reach_own_rows():
 
 def test_rooms_that_should_reach_raw_values_do():
     """The test above would pass on an empty graph; this one would not."""
-    for module in ("dpsr.privacy.vault.vault", "dpsr.data.ratings", "dpsr.pipeline.value"):
+    for module in ("dpsr.privacy.vault.vault", "dpsr.data.ratings", "dpsr.pipeline.dpsr"):
         assert reach(module) & RAW
 
 

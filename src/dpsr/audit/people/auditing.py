@@ -15,8 +15,8 @@ from dpsr.audit.people.membership import tell
 from dpsr.audit.people.one_run import CANARIES, audit_one_run
 from dpsr.audit.people.planted import PLANTED
 from dpsr.audit.people.questions import Setting, Trial, people_counted, scores, scores_twice
+from dpsr.pipeline.dpsr import DPSR
 from dpsr.pipeline.estimator import check_unit
-from dpsr.pipeline.value import DPSR
 from dpsr.privacy.noise import NoiseSource
 from dpsr.types import Scale
 

@@ -13,6 +13,7 @@ and `verify` are the same examination: one wants a release or a sentence, the ot
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,6 +144,7 @@ def not_readable(folder: Path, why: str) -> ReleaseError:
 def _names(folder: Path) -> set[str]:
     try:
         there = names_in(folder) if folder.is_dir() else set()
+        there |= {name for name in KNOWN if os.path.lexists(folder / name)}  # in whatever order there are too many
     except OSError as error:
         raise not_readable(folder, f"it cannot be listed ({error.strerror})") from None
     except ValueError:  # a name that no file system has
