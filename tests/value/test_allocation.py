@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,16 @@ from dpsr.data.assemble import mask_of_cells
 from dpsr.data.synthetic import realistic
 from dpsr.engine import MemoryTable
 from dpsr.errors import PrivacyError
-from dpsr.value.allocation import Allocation, Components, allocate, best_tables, explained_share, forecast
+from dpsr.value.allocation import (
+    Allocation,
+    Components,
+    _best_tables,
+    _Setting,
+    allocate,
+    best_tables,
+    explained_share,
+    forecast,
+)
 from dpsr.value.expected import OCTAVES, Prices, ShareTables, Side, expected_error
 
 STARS = Scale(1, 5)
@@ -215,6 +225,18 @@ def test_the_mean_is_bought_alone_exactly_where_that_promises_more(name):
     assert alone == sorted(alone, reverse=True), "once more than the mean is worth buying it stays so"
     assert alone[0]
     assert not alone[-1] or name == "tiny", "five ratings tell nothing but their mean"
+
+
+def test_what_was_found_for_one_table_is_not_said_of_another():
+    """A process keeps what it found; each time, the search is made again beside it."""
+    taste = Components(residual=0.4, item=0.24)
+    asked = product((MASKS["people"], MASKS["sparse"]), (STARS, Scale(0, 1)), (0.7, 3.0), (Components(), taste))
+    for mask, scale, epsilon, parts in asked:
+        tables, error = best_tables(mask, scale, epsilon, parts)
+        again, as_before = _best_tables.__wrapped__(_Setting(mask, parts), scale, epsilon)
+        np.testing.assert_array_equal([tables.item, tables.asked], [again.item, again.asked])
+        assert (tables.light, error) == (again.light, as_before)
+        assert best_tables(mask, scale, epsilon, parts)[0] is tables
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
