@@ -25,7 +25,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpsr import Interactions
-from dpsr.certify.normal import affordable_squared_mu
+from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.data import realistic
 from dpsr.evaluate.likes.contract import Baskets, baskets_of
 from dpsr.evaluate.likes.protocol import HeldOutPeople, LikesSplit, score_lists

@@ -60,26 +60,20 @@ def add_by_item(block: Block, Y: Floats, out: Floats, values: Floats = _ONES) ->
         _add_columns_times(by.items, by.ptr, by.rows, by.places, values, np.ascontiguousarray(Y), out)
 
 
-def coded_by_user(block: Block, X: Floats, codes: Bytes, weights: Floats) -> Floats:
-    """A X for the block's users, A the `weights` of codes on the mask."""
-    Y = np.empty((block.n_users, X.shape[1]))
-    with threads_for(_STEP * len(block.items) * X.shape[1]):
-        if X.shape[1] == 1:
-            _rows_coded_sums(block.indptr, block.items, codes, weights, np.ascontiguousarray(X[:, 0]), Y[:, 0])
-            return Y
-        _rows_coded(block.indptr, block.items, codes, weights, np.ascontiguousarray(X), Y)
-    return Y
-
-
-def add_coded_by_item(block: Block, Y: Floats, out: Floats, codes: Bytes, weights: Floats) -> None:
-    """out += A' Y for the block's users, A the `weights` of codes on the mask."""
-    by = block.by_item
-    with threads_for(_STEP * len(block.items) * Y.shape[1]):
-        if Y.shape[1] == 1:
-            y = np.ascontiguousarray(Y[:, 0])
-            _add_columns_coded_sums(by.items, by.ptr, by.rows, by.places, codes, weights, y, out[:, 0])
-            return
-        _add_columns_coded(by.items, by.ptr, by.rows, by.places, codes, weights, np.ascontiguousarray(Y), out)
+def coded_both(
+    block: Block, users: Floats, items: Floats, codes: Bytes, to_items: Floats, to_users: Floats, out: Floats
+) -> Floats:
+    """out += A' users, and B items for the block's users; A, B are weights of codes on the mask."""
+    by, rows = block.by_item, np.empty((block.n_users, items.shape[1]))
+    with threads_for(_STEP * len(block.items) * min(users.shape[1], items.shape[1])):
+        if users.shape[1] == items.shape[1] == 1:
+            y, x = np.ascontiguousarray(users[:, 0]), np.ascontiguousarray(items[:, 0])
+            _add_columns_coded_sums(by.items, by.ptr, by.rows, by.places, codes, to_items, y, out[:, 0])
+            _rows_coded_sums(block.indptr, block.items, codes, to_users, x, rows[:, 0])
+            return rows
+        _add_columns_coded(by.items, by.ptr, by.rows, by.places, codes, to_items, np.ascontiguousarray(users), out)
+        _rows_coded(block.indptr, block.items, codes, to_users, np.ascontiguousarray(items), rows)
+    return rows
 
 
 def at_ratings(block: Block, left: Floats, right: Floats) -> Floats:

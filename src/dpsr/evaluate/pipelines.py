@@ -133,7 +133,7 @@ class OwnPredictions:
         if user >= 0:
             rows = slice(int(mask.indptr[user]), int(mask.indptr[user + 1]))
             cells, pointers = self._cells[mask.items[rows]], np.array([0, rows.stop - rows.start])
-            own = side.own_side(own_rows(pointers, cells, side.scale, self.ratings.values[rows]))
+            own = side.own_side_of_fitted(own_rows(pointers, cells, side.scale, self.ratings.values[rows]))
         y = predict_pairs(
             np.zeros(mask.n_items, dtype=np.int64),
             self._cells,

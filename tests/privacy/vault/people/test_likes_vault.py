@@ -11,7 +11,7 @@ import pytest
 
 from dpsr import Interactions
 from dpsr.certify.check import check_certificate
-from dpsr.certify.normal import gaussian_delta
+from dpsr.certify.normal_price import gaussian_delta
 from dpsr.certify.people import GRID, PRESENCE_GRID
 from dpsr.data.ingest_interactions import ingest_interactions
 from dpsr.engine.raw import InteractionTable
