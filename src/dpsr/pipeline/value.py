@@ -25,7 +25,7 @@ from dpsr.pipeline.progress import announce
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.types import Model, Scale
-from dpsr.value.allocation import Allocation, allocate
+from dpsr.value.allocation import Allocation, Components, allocate
 from dpsr.value.assembly import assemble
 from dpsr.value.design import Design
 from dpsr.value.effects import NoisySums, learn_effects, own_observations
@@ -57,8 +57,9 @@ _CHANNEL_EVERY = 3
 def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Allocation]:
     """All questions in order, and the model they end with; private ratings become the column `released`."""
     announce("Reading the public mask")
-    shares = recipe.allocate(vault.census, vault.scale, epsilon)
     design = recipe.design(vault.table)
+    shown = Components().with_structure(design.structure)
+    shares = recipe.allocate(vault.census, vault.scale, epsilon, shown)
     y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)
     announce("Asking how the scale is used")
     usage = ask_usage(vault, y, shares.histogram) if shares.division else ask_mean(vault)
