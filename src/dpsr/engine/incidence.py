@@ -65,14 +65,14 @@ def coded_both(
 ) -> Floats:
     """out += A' users, and B items for the block's users; A, B are weights of codes on the mask."""
     by, rows = block.by_item, np.empty((block.n_users, items.shape[1]))
+    users, items = np.ascontiguousarray(users), np.ascontiguousarray(items)
     with threads_for(_STEP * len(block.items) * min(users.shape[1], items.shape[1])):
         if users.shape[1] == items.shape[1] == 1:
-            y, x = np.ascontiguousarray(users[:, 0]), np.ascontiguousarray(items[:, 0])
-            _add_columns_coded_sums(by.items, by.ptr, by.rows, by.places, codes, to_items, y, out[:, 0])
-            _rows_coded_sums(block.indptr, block.items, codes, to_users, x, rows[:, 0])
-            return rows
-        _add_columns_coded(by.items, by.ptr, by.rows, by.places, codes, to_items, np.ascontiguousarray(users), out)
-        _rows_coded(block.indptr, block.items, codes, to_users, np.ascontiguousarray(items), rows)
+            _add_columns_coded_sums(by.items, by.ptr, by.rows, by.places, codes, to_items, users[:, 0], out[:, 0])
+            _rows_coded_sums(block.indptr, block.items, codes, to_users, items[:, 0], rows[:, 0])
+        else:
+            _add_columns_coded(by.items, by.ptr, by.rows, by.places, codes, to_items, users, out)
+            _rows_coded(block.indptr, block.items, codes, to_users, items, rows)
     return rows
 
 

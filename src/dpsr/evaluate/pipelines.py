@@ -49,8 +49,8 @@ from dpsr.value.allocation import Allocation, allocate
 from dpsr.value.design import Design
 from dpsr.value.effects import NoisySums
 from dpsr.value.evidence import EvidenceState
+from dpsr.value.learning import learn_from_symbols
 from dpsr.value.levels import LevelFamily, Usage
-from dpsr.value.schedule import learn_from_symbols
 from dpsr.value.sweep import CHOICE, SYMBOL
 
 

@@ -30,6 +30,7 @@ from dpsr.value.assembly import assemble
 from dpsr.value.design import Design
 from dpsr.value.effects import NoisySums, learn_effects, own_observations
 from dpsr.value.evidence import N_FACTORS, EvidenceState
+from dpsr.value.learning import learn_from_symbols
 from dpsr.value.levels import (
     GRID,
     LevelFamily,
@@ -44,7 +45,6 @@ from dpsr.value.levels import (
 )
 from dpsr.value.personal import personal_prior
 from dpsr.value.priors import EFFECT, ridge
-from dpsr.value.schedule import learn_from_symbols
 from dpsr.value.sweep import CHOICE, NOISY, SYMBOL, WEIGHT
 
 RELEASED = "released"
