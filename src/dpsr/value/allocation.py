@@ -44,10 +44,10 @@ Where they promise less, the release gains little by them and `personalise`, whi
 sets less is enough: some six hundred numbers that govern 0.15 of the variance, tastes, are learned from so many noisy
 ratings, each worth `rho`, that they cost 90 over these."""
 
-_EVENLY = 0.25
-"""Of the ratings asked one by one, so many are dealt evenly over all pairs of counts. The expected error takes what is
-asked of a row for a sample of its ratings; where the division leaves whole classes of partners out, slopes are learned
-on one kind of partner and used on another (decision 43)."""
+_EVENLY = 0.4
+"""Of the ratings asked one by one, this share of the share that is not asked is dealt evenly over all pairs of counts.
+The expected error takes what is asked of a row for a sample of its ratings; where the division leaves whole classes of
+partners out, slopes are learned on one kind of partner and used on another (decision 43)."""
 
 _MEAN, _BINNED, _PLAIN = 0.8, 77.0, 62.0
 """Prior variance of the mean, and noise of the mean at N epsilon = 1 from four bins (10 half-widths squared) and from
@@ -170,9 +170,10 @@ class _Setting:
         return float(asked * self._ratings * prices.rho) + 1e-12
 
     def dealt(self, tables: ShareTables) -> ShareTables:
-        """The same number of ratings asked one by one, `_EVENLY` of them whatever their counts."""
-        mean = self._items.mass @ tables.asked @ self._users.mass
-        return tables._replace(asked=(1 - _EVENLY) * tables.asked + _EVENLY * mean)
+        """The same number of ratings asked one by one, some of them whatever their counts (`_EVENLY`)."""
+        mean = float(self._items.mass @ tables.asked @ self._users.mass)
+        evenly = _EVENLY * (1 - mean)
+        return tables._replace(asked=(1 - evenly) * tables.asked + evenly * mean)
 
     def improve(self, division: ShareTables, prices: Prices, steps: int) -> tuple[ShareTables, float]:
         """The best of so many multiplicative steps; what is never asked one by one stays so."""
