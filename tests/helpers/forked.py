@@ -122,7 +122,7 @@ def stop():
 
 IMPORTED = (
     "duckdb", "pandas", "rich.markdown", "sqlalchemy.dialects.sqlite", "typer", "dpsr.data.ingest",
-    "dpsr.pipeline.publish", "dpsr.pipeline.value", "dpsr.report.card",
+    "dpsr.pipeline.publish", "dpsr.pipeline.dpsr", "dpsr.report.card",
 )  # fmt: skip
 """All that takes long, and not `dpsr.cli`, which looks at its terminal and its environment when it is imported."""
 

@@ -38,10 +38,10 @@ VALUE_GRID = 1 << 12
 """Half the scale's width is this many steps of the grid on which values are added up."""
 
 WEIGHT_GRID = 1 << 4
-"""Weights of sums are multiples of one over this."""
+"""Weights of sums were multiples of one over this in folders made before ratings were divided."""
 
 DIVIDED_GRID = 1 << 8
-"""The same where weights depend on the rating."""
+"""Weights of sums are multiples of one over this."""
 
 _MOST_BITS = 62
 _MOST_COMPARISONS = 5_000_000

@@ -41,6 +41,12 @@ class Division:
     asked: AnyInts
     light: int
 
+    @classmethod
+    def uniform(cls, shape: tuple[int, int], item: int, *, asked: int = 0, light: int = 0) -> Division:
+        """One class of users and one of items: every rating is treated alike, `shape` is (users, items)."""
+        users, items = (np.zeros(n, dtype=np.uint8) for n in shape)
+        return cls(items, users, np.array([[item]]), np.array([[asked]]), light)
+
     @property
     def item_weights(self) -> Ints:
         """The weight in its item's sum of a rating of every code: first those in the sums alone, then those asked."""

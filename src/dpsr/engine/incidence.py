@@ -65,9 +65,14 @@ def coded_both(
 ) -> Floats:
     """out += A' users, and B items for the block's users; A, B are weights of codes on the mask."""
     by, rows = block.by_item, np.empty((block.n_users, items.shape[1]))
+    users, items = np.ascontiguousarray(users), np.ascontiguousarray(items)
     with threads_for(_STEP * len(block.items) * min(users.shape[1], items.shape[1])):
-        _add_columns_coded(by.items, by.ptr, by.rows, by.places, codes, to_items, np.ascontiguousarray(users), out)
-        _rows_coded(block.indptr, block.items, codes, to_users, np.ascontiguousarray(items), rows)
+        if users.shape[1] == items.shape[1] == 1:
+            _add_columns_coded_sums(by.items, by.ptr, by.rows, by.places, codes, to_items, users[:, 0], out[:, 0])
+            _rows_coded_sums(block.indptr, block.items, codes, to_users, items[:, 0], rows[:, 0])
+        else:
+            _add_columns_coded(by.items, by.ptr, by.rows, by.places, codes, to_items, users, out)
+            _rows_coded(block.indptr, block.items, codes, to_users, items, rows)
     return rows
 
 
@@ -171,6 +176,26 @@ def _add_columns_coded(
             y, a = Y[np.uint32(rows[e])], weights[codes[np.uint32(places[e])]]
             for c in range(len(to)):
                 to[c] += a * y[c]
+
+
+@parallel_kernel
+def _rows_coded_sums(indptr: Ints, items: Codes, codes: Bytes, weights: Floats, x: Floats, y: Floats) -> None:
+    for u in prange(len(indptr) - 1):
+        total = 0.0
+        for e in range(indptr[u], indptr[u + 1]):
+            total += weights[codes[e]] * x[np.uint32(items[e])]
+        y[u] = total
+
+
+@parallel_kernel
+def _add_columns_coded_sums(
+    occurring: Codes, ptr: Ints, rows: Codes, places: Codes, codes: Bytes, weights: Floats, y: Floats, out: Floats
+) -> None:
+    for i in prange(len(occurring)):
+        total = 0.0
+        for e in range(ptr[i], ptr[i + 1]):
+            total += weights[codes[np.uint32(places[e])]] * y[np.uint32(rows[e])]
+        out[np.uint32(occurring[i])] += total
 
 
 @parallel_kernel

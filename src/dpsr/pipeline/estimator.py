@@ -16,17 +16,20 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.certify import Certificate
-from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.amounts import check_delta
+from dpsr.certify.certificate import UNITS, ChargeReference
 from dpsr.certify.manifest import MANIFEST, sha256_of
+from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.data.files.catalogue import read_catalogue
 from dpsr.data.raw_statistics import root_mean_square_error
-from dpsr.errors import DataError, NotFittedError, ParameterError
+from dpsr.errors import DataError, NotFittedError, ParameterError, PrivacyError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.made_up import with_made_up
 from dpsr.pipeline.progress import announce, shown_in_notebook
 from dpsr.privacy.ledger.ledger import Charge
 from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.release import Personalised, Recommendations, atomic_folder
 from dpsr.release.folder.write import write_release
 from dpsr.release.likes import LikesRelease, PersonalisedLikes
@@ -91,6 +94,30 @@ def checked_ratings(ratings: object) -> RawRatings:
         f"Ratings on a declared scale are needed, found {kind}. Write {write}, with the scale printed on your rating "
         "form: it is never guessed, because the observed range is private."
     )
+
+
+def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool) -> None:
+    """Refuse a unit that is none, and a delta that is missing, not wanted or too small for any noise."""
+    if unit not in UNITS:
+        raise ParameterError(f"unit is one of {', '.join(UNITS)}, found {unit!r}.")
+    if unit == "value":
+        if delta is not None:
+            raise PrivacyError(
+                "the value of a rating is protected with delta = 0, which promises more at no cost, so no delta is "
+                "taken. Leave it out."
+            )
+        if declared:
+            raise ParameterError(
+                "who rated what is public at unit = 'value', so no list of items is declared. Leave items out, or "
+                "protect people with unit='user'."
+            )
+        return
+    if delta is None:
+        raise PrivacyError(
+            f"unit = {unit!r} needs a delta: the chance that the promise may fail, less than one over the number of "
+            "people. For a million people write delta=1e-7 (or --delta 1e-7)."
+        )
+    affordable_squared_mu(epsilon, (1 - DELTA_FOR_NAMES) * check_delta(delta))
 
 
 UNCHARGED = (

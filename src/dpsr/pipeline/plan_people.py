@@ -15,7 +15,7 @@ import numpy as np
 from dpsr.data.raw_statistics import raw_spread
 from dpsr.errors import ParameterError
 from dpsr.people.forecast import PeopleForecast, Population, forecast, people_for_factors
-from dpsr.pipeline.people import check_unit
+from dpsr.pipeline.estimator import check_unit
 from dpsr.pipeline.plan import TYPICAL_SPREAD, check_spread, parse_epsilons
 from dpsr.types import Scale
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of

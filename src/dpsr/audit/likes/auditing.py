@@ -17,13 +17,13 @@ from dpsr.audit.likes.planted import PLANTED_LIKES
 from dpsr.audit.likes.questions import STARS, LikesSetting, counts, counts_twice, moments, people_numbered
 from dpsr.audit.people.auditing import finding_of, noise_of
 from dpsr.audit.people.crowd import CanaryPeople
-from dpsr.audit.people.same import differences
-from dpsr.audit.people.telling import Told, tell_one_run
+from dpsr.audit.people.invariance import differences
+from dpsr.audit.people.membership import Told, tell_one_run
 from dpsr.audit.replay import Tape
 from dpsr.certify.people import COUNTS, NormalPart
+from dpsr.pipeline.dpsr import DPSR
+from dpsr.pipeline.estimator import check_unit
 from dpsr.pipeline.likes import check_likes
-from dpsr.pipeline.people import check_unit
-from dpsr.pipeline.value import DPSR
 from dpsr.privacy.noise import NoiseSource
 from dpsr.release.likes import LikesRelease
 

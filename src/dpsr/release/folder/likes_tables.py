@@ -22,7 +22,7 @@ import pyarrow as pa
 from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.certify.check import CERTIFICATE, Check
-from dpsr.certify.schema import MalformedError
+from dpsr.certify.json_schema import MalformedError
 from dpsr.errors import ReleaseError
 from dpsr.release.folder.item_tables import check_sizes, checked_table, synthesis_of, write_table
 from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC, TASTE, warning_text

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpsr.arrays import AnyArray
-from dpsr.certify.schema import MalformedError
+from dpsr.certify.json_schema import MalformedError
 from dpsr.quoting import printable, quoted
 from dpsr.release.folder.layout import ITEMS, memory_of_machine
 from dpsr.release.folder.parquet_pages import ColumnChunk, check_pages, read_footer

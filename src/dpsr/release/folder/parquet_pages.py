@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dpsr.certify.schema import MalformedError
+from dpsr.certify.json_schema import MalformedError
 from dpsr.release.folder.thrift import I32, I64, Compact, Fields
 
 MAGIC = b"PAR1"

@@ -20,7 +20,7 @@ import pyarrow as pa
 from dpsr.arrays import Ints
 from dpsr.certify import Certificate
 from dpsr.certify.check import Check
-from dpsr.certify.schema import MalformedError
+from dpsr.certify.json_schema import MalformedError
 from dpsr.release.folder.consistency import check_consistency
 from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS, USERS
 from dpsr.release.folder.model_form import NOISY_COLUMNS, noisy_of, personal_of, prior_of, read_model, scale_of

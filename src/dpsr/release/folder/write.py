@@ -25,8 +25,8 @@ import pyarrow as pa
 
 from dpsr.arrays import Floats, Singles
 from dpsr.certify.check import CERTIFICATE
+from dpsr.certify.json_schema import MalformedError
 from dpsr.certify.manifest import SIGNATURES, write_manifest
-from dpsr.certify.schema import MalformedError
 from dpsr.certify.signature import signatures_to_bytes
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import ReleaseError

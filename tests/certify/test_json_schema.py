@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
 from dpsr.certify.form import CERTIFICATE_FORM as SCHEMA
+from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
 from dpsr.certify.parts import ChannelPart, DeclaredPart, DividedSumsPart, HistogramPart, PublishedPart, SumsPart
-from dpsr.certify.schema import MalformedError, check_format, first_violation, strict_json
 
 PUBLIC = {
     "facts": PUBLIC_FACTS["value"],
