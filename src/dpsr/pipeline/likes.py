@@ -24,6 +24,7 @@ from dpsr.errors import ParameterError, PrivacyError
 from dpsr.likes import plan
 from dpsr.likes.activity import Activity
 from dpsr.likes.evidence import Evidence, weigh
+from dpsr.likes.foresight import Foresight, favour_of
 from dpsr.likes.popularity import Popularity
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, learn_taste
@@ -68,13 +69,9 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     answer = vault.numbers(plan.NUMBERS, everything)
     activity = Activity.of(answer.values, answer.noise)
     announce("Asking what is popular")
-    popularity = ask_popularity(vault)
+    popularity, n_frequent = ask_popularity(vault, activity)
     announce("Asking for directions of taste")
-    left = vault.left - plan.NUMBERS - _for_names(vault)
-    frequent = everything[:0]
-    if left > 0:
-        interactions = telling(activity, popularity, vault.unit)
-        frequent = plan.frequent_cells(popularity, interactions, vault.moments_noise(left), activity.people)
+    frequent = popularity.order[:n_frequent]
     side = _ask_taste(vault, popularity, frequent) if len(frequent) > 2 else None
     if side is None:
         announce("Asking again what is popular")
@@ -104,16 +101,26 @@ def crowd_of(activity: Activity, popularity: Floats, unit: str) -> Crowd:
     return Crowd(activity.people, counts, popularity, weights)
 
 
-def ask_popularity(vault: LikesVault) -> Popularity:
-    """Rounds of counts until they are clear."""
-    popularity, rank = Popularity.none(vault.n_cells), plan.rank_of(vault.n_cells)
-    for round_ in range(plan.MOST_ROUNDS):
-        cells = popularity.asked if round_ == 0 else plan.next_cells(popularity, vault.n_cells)
+def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, int]:
+    """Rounds of counts as long as they pay, and how many cells are frequent enough for second moments."""
+    popularity, rank, spent = Popularity.none(vault.n_cells), plan.rank_of(vault.n_cells), 0.0
+    while True:
+        cells = plan.next_cells(popularity, vault.n_cells) if spent else popularity.asked
         answer = vault.counts(plan.ROUND, cells)
-        popularity = popularity.add(cells, answer.values, answer.noise)
-        if popularity.clearness(rank) >= plan.CLEAR:
-            break
-    return popularity
+        popularity, spent = popularity.add(cells, answer.values, answer.noise), spent + plan.ROUND
+        left = vault.left - plan.NUMBERS - _for_names(vault)
+        if left <= _LEAST_ROUND:
+            return popularity, 0
+        ahead = Foresight(np.sort(popularity.believed)[::-1], activity, telling(activity, popularity, vault.unit))
+        (gain, n_frequent), loss = ahead.best(vault.moments_noise(left)), popularity.loss(rank)
+        if plan.pays(left, spent, loss, gain, 1.0):
+            n_frequent = 0
+        after = left - plan.ROUND
+        if after <= _LEAST_ROUND:
+            return popularity, n_frequent
+        later = ahead.gain(n_frequent, vault.moments_noise(after)) if n_frequent else 1.0
+        if not plan.pays(plan.ROUND, spent, loss, gain if n_frequent else 1.0, later):
+            return popularity, n_frequent
 
 
 def ask_names(vault: LikesVault, popularity: Popularity) -> ItemIndex:
@@ -163,7 +170,7 @@ def pooled(first: Moments, second: Moments) -> Moments:
 
 
 def _ask_moments(vault: LikesVault, share: float, frequent: Ints, centre: Floats, activity: Activity) -> Moments:
-    favour = plan.favour_of(centre)
+    favour = favour_of(centre)
     answer = vault.presence_moments(share, frequent, centre, favour)
     values, squares = answer.values + answer.values.T, activity.squares(centre, favour)
     return Moments(values, answer.noise, activity.pairs, squares, centre, favour)
