@@ -99,14 +99,18 @@ class Foresight:
 
     def _known(self, p: Floats, reach: float, noise: float, axes: Floats) -> Floats:
         """rho of the module, for every axis and cell."""
-        g = favour_of(p)
-        length = float((p * g * g).sum())
-        drowning = np.sqrt(noise**2 + self.activity.people * (p * g * g / length) ** 2)
-        t = axes[:, None] * (self.interactions * reach / length * (p * g) ** 2 / drowning)
+        t = axes[:, None] * self._scale(p, reach, noise)
         M = t.sum(axis=1, keepdims=True)
         for _ in range(_TURNS):
             M = (t * (t * M / (1 + t * M))).sum(axis=1, keepdims=True)
         return np.asarray(t * M / (1 + t * M))
+
+    def _scale(self, p: Floats, reach: float, noise: float) -> Floats:
+        """(a_j / v_j)^2 / d_j^2 of every cell."""
+        g = favour_of(p)
+        length = float((p * g * g).sum())
+        drowning = np.sqrt(noise**2 + self.activity.people * (p * g * g / length) ** 2)
+        return np.asarray(self.interactions * reach / length * (p * g) ** 2 / drowning)
 
     @cached_property
     def _shares(self) -> Floats:
@@ -121,6 +125,17 @@ class Foresight:
                 missing = _missing(min(float(n), 0.5 * len(self.popularity)), head)
                 found.append((float(n), float(people), missing, _mass(head, np.zeros(0), missing)))
         return [one for one in found if one[3] > 0]
+
+
+class PairForesight(Foresight):
+    """The same of pairs of presence (`pairs`): w = sum n^(3/2), no favour, the sample's noise is sum n p^2.
+
+    w would be what a few of the busiest did, which is what everybody does, so n is the square of people's mean root.
+    """
+
+    def _scale(self, p: Floats, reach: float, noise: float) -> Floats:
+        people, n = self.activity.people, self.interactions * reach / self.activity.people
+        return np.asarray(people * n**1.5 * p * p / np.sqrt(noise**2 + people * n * p * p))
 
 
 def _missing(n: float, shares: Floats) -> Floats:

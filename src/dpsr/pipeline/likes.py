@@ -24,7 +24,8 @@ from dpsr.errors import ParameterError, PrivacyError
 from dpsr.likes import plan
 from dpsr.likes.activity import Activity
 from dpsr.likes.evidence import Evidence, weigh
-from dpsr.likes.foresight import Foresight, favour_of
+from dpsr.likes.foresight import Foresight, PairForesight, favour_of
+from dpsr.likes.pairs import moments_of_pairs
 from dpsr.likes.popularity import Popularity
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, learn_taste
@@ -82,15 +83,17 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     return replace(side, crowd=crowd_of(activity, side.popularity, vault.unit)), ask_names(vault, popularity)
 
 
-def telling(activity: Activity, popularity: Popularity, unit: str) -> float:
-    """How many interactions tell about taste (`Activity.interactions`): people times the square of their mean root.
+def foresee(activity: Activity, popularity: Popularity, unit: str) -> Foresight:
+    """What second moments would bring.
 
     At the unit `user` somebody with n interactions adds sqrt n to all counts together, so that the sum of roots is what
-    is believed of all cells: there is far less noise in it than in the few people of the highest octaves.
+    is believed of all cells: there is far less noise in it than in the few people of the highest octaves. How many
+    interactions tell about taste is people times the square of their mean root.
     """
+    believed = np.sort(popularity.believed)[::-1]
     if unit != "user":
-        return activity.interactions
-    return max(float(popularity.believed.sum()) ** 2 / activity.people, 1.0)
+        return PairForesight(believed, activity, activity.interactions)
+    return Foresight(believed, activity, max(float(believed.sum()) ** 2 / activity.people, 1.0))
 
 
 def crowd_of(activity: Activity, popularity: Floats, unit: str) -> Crowd:
@@ -111,7 +114,7 @@ def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, i
         left = vault.left - plan.NUMBERS - _for_names(vault)
         if left <= _LEAST_ROUND:
             return popularity, 0
-        ahead = Foresight(np.sort(popularity.believed)[::-1], activity, telling(activity, popularity, vault.unit))
+        ahead = foresee(activity, popularity, vault.unit)
         (gain, n_frequent), loss = ahead.best(vault.moments_noise(left)), popularity.loss(rank)
         if plan.pays(left, spent, loss, gain, 1.0):
             n_frequent = 0
@@ -172,7 +175,10 @@ def pooled(first: Moments, second: Moments) -> Moments:
 def _ask_moments(vault: LikesVault, share: float, frequent: Ints, centre: Floats, activity: Activity) -> Moments:
     favour = favour_of(centre)
     answer = vault.presence_moments(share, frequent, centre, favour)
-    values, squares = answer.values + answer.values.T, activity.squares(centre, favour)
+    values = answer.values + answer.values.T
+    if vault.unit != "user":
+        return moments_of_pairs(values, answer.noise, centre, activity)
+    squares = activity.squares(centre, favour)
     return Moments(values, answer.noise, activity.pairs, squares, centre, favour)
 
 

@@ -27,6 +27,7 @@ _ASKED = {
     "numbers of interactions": "how many people did how much",
     "weighted counts": "how popular cells are, everybody's interactions together weighing one",
     "second moments of presence": "which of the most popular cells go together: taste",
+    "pairs of presence": "which of the most popular cells go together: taste",
     "names": "which items may be named: those whose noisy weight passes a threshold",
 }
 
