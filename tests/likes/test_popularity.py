@@ -85,6 +85,9 @@ def test_activity_counts_people_and_fades_below_its_noise():
     assert exact.people == exact.pairs == pytest.approx(100.0)
     assert exact.interactions == pytest.approx(100 * SIZES[3])
     assert Activity.of(-counts, 1.0).people == 1.0
+    everywhere = np.full(ACTIVITY_BINS, 50.0)
+    assert np.flatnonzero(Activity.of(everywhere, 1.0, 300).counts)[-1] == 8, "256 to 511: nobody has 512 of 300 cells"
+    assert np.flatnonzero(Activity.of(everywhere, 1.0, 255).counts)[-1] == 7
     assert Activity.of(np.full(ACTIVITY_BINS, 0.1), 10.0).people == 1.0
 
 

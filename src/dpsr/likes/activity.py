@@ -17,9 +17,11 @@ class Activity:
     counts: Floats
 
     @classmethod
-    def of(cls, values: Floats, noise: float) -> Activity:
-        """From noisy counts."""
-        return cls(np.where(values > 2 * noise, values, 0.5 * np.maximum(values, 0) ** 2 / noise))
+    def of(cls, values: Floats, noise: float, n_cells: int | None = None) -> Activity:
+        """From noisy counts; nobody has more cells than the `n_cells` that were asked about."""
+        fading = np.where(values > 2 * noise, values, 0.5 * np.maximum(values, 0) ** 2 / noise)
+        possible = len(values) if n_cells is None else max(n_cells, 1).bit_length()
+        return cls(np.where(np.arange(len(values)) < possible, fading, 0.0))
 
     @property
     def people(self) -> float:

@@ -68,7 +68,7 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     announce("Asking how many people there are, and how much they did")
     everything = np.arange(vault.n_cells)
     answer = vault.numbers(plan.NUMBERS, everything)
-    activity = Activity.of(answer.values, answer.noise)
+    activity = Activity.of(answer.values, answer.noise, vault.n_cells)
     announce("Asking what is popular")
     popularity, n_frequent = ask_popularity(vault, activity)
     announce("Asking for directions of taste")
@@ -138,7 +138,7 @@ def ask_names(vault: LikesVault, popularity: Popularity) -> ItemIndex:
 def _ask_taste(vault: LikesVault, popularity: Popularity, frequent: Ints) -> LikesSide | None:
     """Second moments of the frequent cells: some of the budget first, and all of it if taste shows."""
     answer = vault.numbers(plan.NUMBERS, frequent)
-    activity = Activity.of(answer.values, answer.noise)
+    activity = Activity.of(answer.values, answer.noise, len(frequent))
     centre = popularity.shown[frequent] / popularity.shown[frequent].sum()
     left, part = vault.left - _for_names(vault), plan.first_moments(popularity, vault.n_cells)
     first = _ask_moments(vault, _SHY * part * left, frequent, centre, activity)

@@ -47,7 +47,7 @@ LIMITS = (
     Limit(
         "high",
         "Personal lists are personal",
-        "What `personalise` makes is computed from a person's own raw ratings and goes to that person alone.",
+        "What dpsr personalise makes is computed from a person's own raw ratings and goes to that person alone.",
     ),
     Limit(
         "medium",

@@ -34,15 +34,12 @@ CANARIES, OTHERS = 100_000, 2_000
 _EACH = {"user": 16, "rating": 1}
 _PEOPLE = 60
 
-_COUNTED = {
-    "weighted counts": counts,
-    "weighted counts, asked twice": counts_twice,
-    "how many people": people_numbered,
-}
+_COUNTED = {"weighted counts": counts, "weighted counts, asked twice": counts_twice}
+_PEOPLE_NUMBERED = {"how many people": people_numbered}
 
 TRIALS = {
-    "user": {**_COUNTED, "second moments of presence": moments},
-    "rating": {**_COUNTED, "pairs of presence": pairs},
+    "user": {**_COUNTED, "second moments of presence": moments, **_PEOPLE_NUMBERED},
+    "rating": {**_COUNTED, "pairs of presence": pairs, **_PEOPLE_NUMBERED},
 }
 """By the unit."""
 
