@@ -26,7 +26,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpsr import Interactions
-from dpsr.certify.normal import affordable_squared_mu
+from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.data import realistic
 from dpsr.evaluate.likes.contract import Baskets, baskets_of
 from dpsr.evaluate.likes.protocol import HeldOutPeople, LikesSplit, score_lists
@@ -39,7 +39,7 @@ from dpsr.likes.popularity import Popularity
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, Taste, learn_taste
 from dpsr.pipeline.likes import ask_popularity, read_taste
-from dpsr.privacy.vault.people.asking import Answer
+from dpsr.privacy.vault.people.asking import NoisyAnswer
 from dpsr.privacy.vault.people.likes_vault import LikesVault
 from dpsr.release.likes.model import own_rows
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of
@@ -123,12 +123,12 @@ class Asked:
     unit: str = "user"
     declared: bool = True
 
-    def counts(self, share: float, cells: Ints) -> Answer:
+    def counts(self, share: float, cells: Ints) -> NoisyAnswer:
         """A round."""
         self.left -= share
         noise = self.people.deviation(share)
         values = self.people._counts(cells)
-        return Answer(values + self.people.rng.normal(0, noise, len(cells)), noise)
+        return NoisyAnswer(values + self.people.rng.normal(0, noise, len(cells)), noise)
 
     def moments_noise(self, share: float) -> float:
         """Of second moments."""

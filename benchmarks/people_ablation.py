@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.taste_sets import SETS
 from dpsr import DPSR, Ratings
-from dpsr.data.score import root_mean_square_error
+from dpsr.data.raw_statistics import root_mean_square_error
 from dpsr.evaluate.sets import sets_in_folder
 from dpsr.people import budget
 from dpsr.people.levels import PeopleLevels, read_levels
@@ -53,6 +53,10 @@ def _known_items(release: ItemRelease) -> ItemRelease:
     return replace(release, side=replace(release.side, uncertainty=np.zeros(release.side.n_cells)))
 
 
+def _own_twice(release: ItemRelease) -> ItemRelease:
+    return replace(release, side=replace(release.side, pull=None))
+
+
 def _no_slopes(release: ItemRelease) -> ItemRelease:
     covariance = release.side.covariance.copy()
     covariance[1:3, :] = covariance[:, 1:3] = 0
@@ -72,6 +76,7 @@ VARIANTS = (
     Variant("no second moments, no factors", _off("_ask_factors")),
     Variant("first round of scores twice as dear", lambda: patch.object(budget, "FIRST", 0.4)),
     Variant("items taken for known", changed=_known_items),
+    Variant("own ratings not taken out of effects", changed=_own_twice),
     Variant("nobody agrees more or less with others", changed=_no_slopes),
 )
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.taste_sets import SETS
 from dpsr import DPSR, Ratings
-from dpsr.data.score import root_mean_square_error
+from dpsr.data.raw_statistics import root_mean_square_error
 from dpsr.evaluate.sets import sets_in_folder
 from dpsr.people.forecast import Population, people_for_factors
 from dpsr.pipeline.plan_people import plan_people

@@ -1,4 +1,4 @@
-"""BlockResult-up rating sets of many kinds, each a function of a seed: what the default pipeline must not fail on.
+"""Made-up rating sets of many kinds, each a function of a seed: what the default pipeline must not fail on.
 
     eta_uj = a_u + b_j + s p_u . q_j,     rating = lean + eta + noise,  snapped to the scale
 

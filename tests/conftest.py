@@ -1,6 +1,8 @@
 """What tests of several rooms share: a real PostgreSQL server, databases of either kind, a real browser."""
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # workers share the cores; implicit warns, and warnings are errors
@@ -10,6 +12,10 @@ from chromium import ARGUMENTS, EXECUTABLE
 from postgres_server import started
 
 pytest_plugins = ["lanes"]
+
+MEMORY = Path("/dev/shm")
+if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)  # thousands of writes are forced to disk: nobody waits for it
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """The house and its rooms: imports go down, data flow one way, and raw values stay where the README says they are."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -165,7 +166,7 @@ def test_what_writes_folders_cannot_reach_own_rows():
 
 def test_rooms_that_should_reach_raw_values_do():
     """The test above would pass on an empty graph; this one would not."""
-    for module in ("dpsr.privacy.vault.vault", "dpsr.data.ratings", "dpsr.pipeline.value"):
+    for module in ("dpsr.privacy.vault.vault", "dpsr.data.ratings", "dpsr.pipeline.dpsr"):
         assert reach(module) & RAW
 
 
@@ -223,3 +224,36 @@ def test_readme_shows_the_house_as_it_is():
     picture = readme.split("## The house")[1].split("```")[1]
     shown = {word.rstrip("/,") for line in picture.splitlines()[1:] for word in line.split("  ")[0].split(", ") if word}
     assert {one.strip() for one in shown if one.strip()} == set(FLOOR)
+
+
+SAME_PART = {
+    "a command, and what it calls": {
+        "card", "compare", "explain", "frontier", "keys", "ledger", "likes", "plan", "release", "verify",
+    },
+    "the same stage or question at another unit, or where nobody rates": {
+        "auditing", "budget", "contract", "evidence", "item_knn", "learning", "levels", "model", "people",
+        "personalised", "planted", "popularity", "protocol", "questions", "registry", "scores", "tuning", "vault",
+    },
+    "the same kind of thing, of another room": {
+        "app", "catalogue", "check", "examination", "figures", "files", "fold_in", "frames", "kernels", "learners",
+        "made_up", "messages", "pages", "personal", "ranking", "raw", "running", "session", "study", "table", "tables",
+    },
+}  # fmt: skip
+"""Names that several modules have, and why."""
+
+
+def test_no_two_modules_share_a_name_unless_they_play_the_same_part():
+    """What fails here wants a name that says what it is; or it is the same thing in another room, and is listed."""
+    names = [name.rpartition(".")[2] for name, path in MODULES.items() if path.name != "__init__.py"]
+    assert {name for name in names if names.count(name) > 1} <= set().union(*SAME_PART.values())
+
+
+def test_every_module_that_the_documentation_names_is_there():
+    """And every folder that CONTRIBUTING sends a stranger to. What decisions name may be gone since."""
+    root = SOURCE.parents[1]
+    for page in (root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))):
+        named = re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9]+\.py)`", page.read_text("utf-8"))
+        if page.name == "CONTRIBUTING.md":
+            named += re.findall(r"`((?:[a-z_0-9]+/)+)`", page.read_text("utf-8"))
+        missing = {name for name in named if not any((above / name).exists() for above in (SOURCE, root))}
+        assert not missing, f"{page.name} names {', '.join(sorted(missing))}"

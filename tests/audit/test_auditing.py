@@ -7,8 +7,8 @@ import pytest
 from dpsr import DPSR, Scale
 from dpsr.audit import AuditReport, AuditRequest, Finding, audit_method, audit_planted, audit_release
 from dpsr.audit.auditing import made_up
+from dpsr.audit.certificate_trials import certificate_trials
 from dpsr.audit.findings import CURATOR_ONLY
-from dpsr.audit.tables import certificate_trials
 from dpsr.audit.trials import run
 from dpsr.certify.parts import Price
 from dpsr.data import realistic

@@ -198,8 +198,8 @@ ERRORS = (
         "clip removed from the window sums",
         (
             (
-                Vault.window_sums,
-                "steps[block.columns[LEVEL]].astype(np.float64)",
+                Vault.divided_sums,
+                "steps[block.columns[LEVEL]]",
                 "np.rint((self.scale.values - centre) / step)[block.columns[LEVEL]]",
             ),
         ),
@@ -208,7 +208,7 @@ ERRORS = (
             "test_window_sums_move_by_at_most_the_sensitivity_when_one_rating_changes",
             "ratings",
             "silent",
-            item_weight=0.5,
+            item=8,
         ),
         Trial("noisy sums, window 2"),
     ),
@@ -235,7 +235,10 @@ ERRORS = (
     ),
     Error(
         "half the sensitivity for the sum of all ratings",
-        ((Vault.total, '"total", steps,', '"total", steps // 2,'),),
+        (
+            (Vault.total, "np.ptp(steps)", "np.ptp(steps // 2)"),
+            (Vault.total, "tuple(steps.tolist())", "tuple((steps // 2).tolist())"),
+        ),
         THE_TOTAL,
         Trial("noisy sum of all ratings", runs=1 << 12),
         Verified(0.002, "its steps are the levels of the scale"),
@@ -365,7 +368,7 @@ ERRORS = (
                 Vault._charge,
                 "self._parts.append(part)",
                 "self._parts.append(type(part)(part.name, str(2 * Fraction(part.noise_scale)), *list("
-                "part.__dict__.values())[2:6]) if isinstance(part, SumsPart) else part)",
+                "part.__dict__.values())[2:7]) if isinstance(part, DividedSumsPart) else part)",
             ),
         ),
         None,
@@ -374,8 +377,8 @@ ERRORS = (
     Error(
         "last level forgotten",
         (
-            (Vault._sums_part, "np.ptp(steps)", "np.ptp(steps[:-1])"),
-            (Vault._sums_part, "tuple(steps.tolist())", "tuple(steps[:-1].tolist())"),
+            (Vault.total, "np.ptp(steps)", "np.ptp(steps[:-1])"),
+            (Vault.total, "tuple(steps.tolist())", "tuple(steps[:-1].tolist())"),
         ),
         THE_TOTAL,
         Trial("noisy sum of all ratings", epsilon=3.0, runs=1 << 13),

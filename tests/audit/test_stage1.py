@@ -9,6 +9,7 @@ import pytest
 
 from dpsr import Scale
 from dpsr.audit.auditing import stage1_trials
+from dpsr.audit.certificate_trials import noise_trial
 from dpsr.audit.planted import planted, scale_error
 from dpsr.audit.stage1 import (
     by_channel,
@@ -21,7 +22,6 @@ from dpsr.audit.stage1 import (
     through_privatise,
     through_vault,
 )
-from dpsr.audit.tables import noise_trial
 from dpsr.audit.trials import as_table, crowds, neighbours, one_rating, run, two_ratings
 from dpsr.privacy.channels import AsPublished, gaussian, laplace, optimal_channel, randomised_response
 from dpsr.privacy.channels.published import data_set_loss

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import PUBLIC_FACTS
 from dpsr.certify.check import check_certificate
-from dpsr.certify.normal import SAMPLER_SLACK
+from dpsr.certify.normal_price import SAMPLER_SLACK
 from dpsr.certify.people import (
     MOMENTS,
     MOST_NAMED,

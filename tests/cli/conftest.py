@@ -1,7 +1,9 @@
 import sys
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
+import typer
 
 from dpsr import DPSR, Ratings
 from dpsr.cli import main, terminal
@@ -15,11 +17,16 @@ class Outcome:
     err: str
 
 
+commands = cache(typer.main.get_command)
+"""The commands of the entry point, which are the same each time and take longer to put together than most of them."""
+
+
 @pytest.fixture
 def dpsr(monkeypatch, capsys):
     """Run the real entry point in this process and say what a shell would see."""
 
     def run(*arguments):
+        monkeypatch.setattr(typer.main, "get_command", commands)
         monkeypatch.setattr(sys, "argv", ["dpsr", *map(str, arguments)])
         monkeypatch.setenv("COLUMNS", "200")
         for console in (terminal.out, terminal.err):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsr import DPSR, Ratings, Scale
-from dpsr.certify.normal import affordable_squared_mu
+from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.certify.odds import belief_at_least, belief_at_most, guess_right
 from dpsr.data import realistic
 from dpsr.pipeline.explain import explain, explain_release

@@ -8,7 +8,7 @@ from small_ratings import options, write_csv
 
 import dpsr as package
 from dpsr import load_release
-from dpsr.pipeline import compiling
+from dpsr.pipeline import progress
 from dpsr.value import sweep
 
 KERNEL = """
@@ -23,12 +23,12 @@ def doubled(x):
 @pytest.fixture
 def not_yet(monkeypatch):
     """A process that has fitted nothing yet."""
-    monkeypatch.setattr(compiling, "_done", set())
+    monkeypatch.setattr(progress, "_compiled", set())
 
 
 def test_compiling_is_said_once_with_how_long(dpsr, tmp_path, monkeypatch, not_yet):
     """On a machine whose cache is said to be empty: compiling it all again would take the twenty seconds."""
-    monkeypatch.setattr(compiling, "_in_cache", lambda module: False)
+    monkeypatch.setattr(progress, "_in_cache", lambda module: False)
     csv = write_csv(tmp_path / "ratings.csv")
     first, second = (dpsr("release", csv, *options(tmp_path / name)).err for name in "ab")
     assert first.count("Compiling, once on this machine (some twenty seconds)") == 1
@@ -37,7 +37,7 @@ def test_compiling_is_said_once_with_how_long(dpsr, tmp_path, monkeypatch, not_y
 
 
 def test_a_machine_that_has_compiled_says_nothing(dpsr, tmp_path, not_yet):
-    assert compiling._in_cache(sweep), "tests before this one, or this one's own first run, have compiled"
+    assert progress._in_cache(sweep), "tests before this one, or this one's own first run, have compiled"
     csv = write_csv(tmp_path / "ratings.csv")
     assert "Compiling" not in dpsr("release", csv, *options(tmp_path / "r")).err
 
@@ -48,9 +48,9 @@ def test_the_cache_is_known_to_be_empty_until_a_kernel_was_compiled(tmp_path):
     spec = importlib.util.spec_from_file_location("doubling", tmp_path / "doubling.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert not compiling._in_cache(module)
+    assert not progress._in_cache(module)
     assert module.doubled(np.float64(21)) == 42
-    assert compiling._in_cache(module)
+    assert progress._in_cache(module)
 
 
 def test_the_sample_s_files_are_the_same_everywhere_and_never_replaced(dpsr, tmp_path):

@@ -26,7 +26,7 @@ SIZE = 500
 @pytest.fixture
 def cut(monkeypatch):
     """In memory the blocks are cut as they are on disk, so that sums are added in the same order."""
-    monkeypatch.setattr("dpsr.engine.memory.block_edges", lambda counts, *_: block_edges(counts, SIZE))
+    monkeypatch.setattr("dpsr.engine.table.block_edges", lambda counts, *_: block_edges(counts, SIZE))
 
 
 def on_disk(ratings, folder, size=SIZE):

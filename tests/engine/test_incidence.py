@@ -31,7 +31,7 @@ def table_of(m=70, n=40, density=0.2, seed=0):
 def cut(request, monkeypatch):
     """Blocks of one user, of a few, of many, or all in one."""
     size = request.param
-    monkeypatch.setattr("dpsr.engine.memory.block_edges", lambda counts, *_: block_edges(counts, size))
+    monkeypatch.setattr("dpsr.engine.table.block_edges", lambda counts, *_: block_edges(counts, size))
     return size
 
 

@@ -13,6 +13,7 @@ import json
 import os
 import runpy
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -88,7 +89,7 @@ def run(args, text=None, **how):
     return subprocess.CompletedProcess(args, process.returncode, *printed)
 
 
-servers: list[subprocess.Popen] = []
+servers: dict[str, subprocess.Popen] = {}
 
 
 @cache
@@ -102,15 +103,25 @@ def server():
         [sys.executable, __file__, address], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert started.stdout.readline() == b"ready\n"
-    servers.append(started)  # whose standard input stays open as long as this process
+    servers[address] = started  # whose standard input stays open until `stop`
     return address
+
+
+def stop():
+    """End this process's server, if it has one: no process, pipe or folder is left behind."""
+    server.cache_clear()
+    while servers:
+        address, started = servers.popitem()
+        with started:  # closes its pipes, and waits
+            started.stdin.close()
+        shutil.rmtree(Path(address).parent)
 
 
 # --- the server's side
 
 IMPORTED = (
     "duckdb", "pandas", "rich.markdown", "sqlalchemy.dialects.sqlite", "typer", "dpsr.data.ingest",
-    "dpsr.pipeline.publish", "dpsr.pipeline.value", "dpsr.report.card",
+    "dpsr.pipeline.publish", "dpsr.pipeline.dpsr", "dpsr.report.card",
 )  # fmt: skip
 """All that takes long, and not `dpsr.cli`, which looks at its terminal and its environment when it is imported."""
 
@@ -119,6 +130,7 @@ def serve(address):
     """Imports, then a keeper for everybody who connects, until standard input is closed."""
     for name in IMPORTED:
         importlib.import_module(name)
+    prepare()
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -136,6 +148,26 @@ def serve(address):
                 listening.close()
                 keep(connection)
             connection.close()
+
+
+def prepare():
+    """What releases do first, and all alike. No kernel that runs on several threads: they do not survive a fork."""
+    from fractions import Fraction
+
+    from small_ratings import write_csv
+    from typer import _adapters  # noqa: F401
+
+    from dpsr import DPSR, Ratings, Scale
+    from dpsr.pipeline.cards import EPSILONS
+    from dpsr.privacy.noise import NoiseSource
+    from dpsr.privacy.noise.laplace import discrete_laplace
+    from dpsr.report.card import environment
+
+    discrete_laplace(Fraction(1), 1, NoiseSource.seeded(0))
+    environment().get_template("card.html.jinja")
+    with tempfile.TemporaryDirectory() as folder:
+        small = Ratings.read(write_csv(Path(folder) / "ratings.csv"), scale=Scale(1, 5))
+    DPSR.plan(small.mask, small.scale, EPSILONS)
 
 
 def keep(connection):

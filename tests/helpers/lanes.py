@@ -2,18 +2,22 @@
 
 Resources are known by the fixtures that a test asks for, or by a marker where there is no fixture. What is slow was
 measured: `make slow-list` runs every test and keeps in `tests/slow.txt` those that take a second or more of processor
-time, that of programs they start included; a clock would measure who else uses the machine. Files with slow tests are
-handed out first, so that no worker is left alone with one at the end; files that need Spark go to one worker, for it
-takes longest to start.
+time, that of programs they start included; a clock would measure who else uses the machine. A fixture that several
+tests share is measured by itself, and where it is slow, so are they: left to the tests that need it, whichever came
+first would pay. Files with slow tests are handed out first, so that no worker is left alone with one at the end; files
+that need Spark go to one worker, for it takes longest to start.
 """
 
 import gc
 import os
 from collections import defaultdict
+from contextlib import suppress
 from functools import cache
+from multiprocessing import forkserver
 from pathlib import Path
 
 import forked
+import psutil
 import pytest
 
 RESOURCES = {"postgres": "postgres", "chromium": "browser"}
@@ -27,6 +31,8 @@ SPARK = 1_000.0
 
 _spent: defaultdict[str, float] = defaultdict(float)
 _before = [0.0]
+_shared: dict[str, float] = {}
+"""Fixtures that were set up for several tests since the last report, and what each took."""
 
 
 def pytest_addoption(parser):
@@ -50,7 +56,7 @@ def pytest_collection_modifyitems(items):
         params = getattr(getattr(item, "callspec", None), "params", {})
         if params.get("address") == "postgresql":
             item.add_marker("postgres")
-        if function_of(item.nodeid) in slow:
+        if {function_of(item.nodeid), *fixtures_of(item)} & slow.keys():
             item.add_marker("slow")
     items.sort(key=lambda item: -files.get(file_of(item.nodeid), 0.0) - SPARK * needs_spark(file_of(item.nodeid)))
 
@@ -87,17 +93,33 @@ def function_of(nodeid):
     return nodeid.partition("[")[0]
 
 
+def fixtures_of(item):
+    """The fixtures a test asks for, each with the file or folder it stands in."""
+    known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    return {name_of(fixtures[-1]) for fixtures in known.values()}
+
+
+def name_of(fixture):
+    return f"{fixture.baseid}::{fixture.argname}"
+
+
 # --- measuring ---
 
 
 def is_there(name):
     """Whether a test that was measured once still exists."""
     path = SLOW_LIST.parents[1] / file_of(name)
+    path = path / "conftest.py" if path.is_dir() else path
     return path.exists() and f"def {name.rpartition('::')[2]}(" in path.read_text("utf-8")
 
 
 def processor_seconds():
-    return sum(os.times()[:4]) + forked.spent[0]
+    """Of this process, of programs that have ended, and of what `multiprocessing` forked from a server that lives."""
+    seconds = sum(os.times()[:4]) + forked.spent[0]
+    if number := forkserver._forkserver._forkserver_pid:  # type: ignore[attr-defined]
+        with suppress(psutil.Error):
+            seconds += sum(psutil.Process(number).cpu_times()[:4])
+    return seconds
 
 
 def pytest_collection_finish():
@@ -107,18 +129,34 @@ def pytest_collection_finish():
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef):
+    if fixturedef.scope == "function":
+        return (yield)
+    inside, before = sum(_shared.values()), processor_seconds()
+    try:
+        return (yield)
+    finally:
+        _shared[name_of(fixturedef)] = processor_seconds() - before - (sum(_shared.values()) - inside)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport():
     """Every phase of every test carries the time since the one before, from a worker to whoever writes the list."""
     report = yield
-    report.seconds, _before[0] = processor_seconds() - _before[0], processor_seconds()
+    report.shared, now = dict(_shared), processor_seconds()
+    report.seconds, _before[0] = now - _before[0] - sum(_shared.values()), now
+    _shared.clear()
     return report
 
 
 def pytest_runtest_logreport(report):
     _spent[function_of(report.nodeid)] += getattr(report, "seconds", 0.0)  # none from a worker that died
+    for name, seconds in getattr(report, "shared", {}).items():
+        _spent[name] = max(_spent[name], seconds)  # every worker, and every case of it, sets up its own
 
 
 def pytest_sessionfinish(session):
+    forked.stop()
     gc.unfreeze()  # or libraries would complain at the end about what nobody collected
     if session.config.getoption("slow_list") and not hasattr(session.config, "workerinput"):
         others = {name: seconds for name, seconds in slow_tests().items() if name not in _spent and is_there(name)}

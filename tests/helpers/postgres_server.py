@@ -96,6 +96,7 @@ def _start(binaries, folder, as_whom):
     rules = ("--auth-local=trust", "--auth-host=scram-sha-256", "--encoding=utf8", "-U", "postgres", "--no-sync")
     _ask(binaries, folder, as_whom, "initdb", *rules)
     options = f"-F -p {port} -k {folder} -c listen_addresses=127.0.0.1 -c max_connections=40"
+    options += " -c dynamic_shared_memory_type=mmap"  # in its folder: nothing is left when it is stopped at once
     _ask(binaries, folder, as_whom, "pg_ctl", "-o", options, "-l", folder / "log", "-w", "start")
     return Server(folder, port)
 

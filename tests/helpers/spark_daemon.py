@@ -9,7 +9,7 @@ import gc
 import pandas  # noqa: F401
 from pyspark.daemon import manager
 
-import dpsr.pipeline.value  # noqa: F401
+import dpsr.pipeline.dpsr  # noqa: F401
 
 if __name__ == "__main__":
     gc.collect()

@@ -17,7 +17,7 @@ def cut(request, monkeypatch):
 
     def table(private):
         with monkeypatch.context() as patch:
-            patch.setattr("dpsr.engine.memory.block_edges", lambda counts, *_: block_edges(counts, request.param))
+            patch.setattr("dpsr.engine.table.block_edges", lambda counts, *_: block_edges(counts, request.param))
             made = table_of(private)
             list(made.scan())  # cut here
         return made

@@ -45,12 +45,12 @@ def test_the_posterior_of_a_cell_is_that_of_numerical_integration(S, C):
     lam = np.array([0.0, 2.0, 8.0, 25.0])
     prior = np.array([0.5, 0.3, 0.15, 0.05])
     trend, variance, kappa, sS, sC, at = np.array([0.1, 0.1, 0.2, 0.3]), 0.2, 1.5, 1.2, 1.7, 0.05
-    out, sums = np.zeros((6, 1)), np.zeros((4, 4))
+    out, sums = np.zeros((7, 1)), np.zeros((4, 4))
     _posterior(
         np.array([S]), np.array([C]), np.array([at]), sS, sC, lam, np.log(prior), trend, variance, kappa, out, sums
     )
     b = np.linspace(-6, 6, 4_001)
-    weight, mean, square = np.zeros(4), np.zeros(4), np.zeros(4)
+    weight, mean, square, moves = np.zeros(4), np.zeros(4), np.zeros(4), np.zeros(4)
     for g in range(4):
         wide = (MISFIT * lam[g]) ** 2
         total = sC**2 + wide
@@ -60,12 +60,15 @@ def test_the_posterior_of_a_cell_is_that_of_numerical_integration(S, C):
         p = np.exp(-0.5 * (b - trend[g]) ** 2 / variance - 0.5 * (S - count * (b - at)) ** 2 / spread) / np.sqrt(spread)
         weight[g] = prior[g] * np.exp(-0.5 * (C - lam[g]) ** 2 / total) / np.sqrt(total) * p.sum()
         mean[g], square[g] = (p * b).sum() / p.sum(), (p * b * b).sum() / p.sum()
+        # the derivative of a posterior mean: its covariance with that of the log likelihood
+        moves[g] = (square[g] - mean[g] ** 2) * count / spread
     posterior = weight / weight.sum()
     size = posterior * np.maximum(lam, 1e-9)
     size /= size.sum()
     assert out[4, 0] == pytest.approx(posterior @ lam, rel=1e-6)
     assert out[0, 0] == pytest.approx(size @ mean, rel=1e-6)
     assert out[1, 0] == pytest.approx(size @ square - (size @ mean) ** 2, rel=1e-5)
+    assert out[6, 0] == pytest.approx(size @ moves, rel=1e-5)
     log_lam = np.log(np.maximum(lam, lam[1]))
     assert out[2, 0] == pytest.approx(size @ log_lam, rel=1e-6)
     assert out[5, 0] == pytest.approx(np.sqrt(size @ lam**2), rel=1e-6)

@@ -6,7 +6,7 @@ import pytest
 from dpsr import DPSR
 from dpsr.certify.one_rating import WIDTH
 from dpsr.data import realistic
-from dpsr.data.score import root_mean_square_error
+from dpsr.data.raw_statistics import root_mean_square_error
 from dpsr.engine.raw import RawTable
 from dpsr.people import budget
 from dpsr.people.budget import moments_larger, rating_weights

@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import clone
 
 from dpsr import DPSR, Ratings, Scale, load_release
-from dpsr.certify.exact import epsilon_of
 from dpsr.certify.parts import DIVIDED_GRID, LaplacePart
+from dpsr.certify.table_price import epsilon_of
 from dpsr.data.synthetic import realistic
 from dpsr.engine import BlockResult
 from dpsr.engine.division import Division

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.errors import ParameterError
-from dpsr.release.adapters import tables as optional_module
+from dpsr.release.adapters import frames as optional_module
 
 
 def made(kind):

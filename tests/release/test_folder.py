@@ -13,9 +13,9 @@ from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.data import paper_matrix, realistic
 from dpsr.errors import ReleaseError
 from dpsr.release.folder import atomic as place
-from dpsr.release.folder import files as folder_module
-from dpsr.release.folder.files import seal
+from dpsr.release.folder import write as folder_module
 from dpsr.release.folder.parquet import writer
+from dpsr.release.folder.write import seal
 
 NEEDED = {"certificate.json", "items.parquet", "model.json", "ratings.parquet", "users.parquet"}
 FILES = NEEDED | {"card.html", "manifest.json"}

@@ -15,7 +15,7 @@ from folders import change_column, change_table, charged, copied, resealed, rewr
 
 from dpsr import DPSR, load_release
 from dpsr.certify.check import check_certificate
-from dpsr.certify.exact import epsilon_of
+from dpsr.certify.table_price import epsilon_of
 from dpsr.data import realistic
 from dpsr.errors import ReleaseError
 from dpsr.release import verify

@@ -16,7 +16,7 @@ from dpsr.privacy.channels import gaussian, gaussian_classical
 from dpsr.privacy.noise.source import NoiseSource
 from dpsr.privacy.vault import privatise
 from dpsr.release import load_release, verify
-from dpsr.release.folder.files import write_release
+from dpsr.release.folder.write import write_release
 
 CARD = "<!doctype html><title>A page with a &amp; and an ü</title>\n" + "<p>words</p>\n" * 20
 

@@ -69,7 +69,7 @@ def test_sample_users_are_chosen_by_public_counts_alone(release):
 
 @pytest.mark.parametrize("size", [1, 70, 10**6])
 def test_a_glance_at_blocks_sees_what_the_whole_table_says(release, monkeypatch, size):
-    monkeypatch.setattr("dpsr.engine.memory.block_edges", lambda counts, *_: block_edges(counts, size))
+    monkeypatch.setattr("dpsr.engine.table.block_edges", lambda counts, *_: block_edges(counts, size))
     mask, ratings = release.mask, release.ratings
     seen = glance(release.contents, [0, 3, mask.n_users - 1])
     assert seen.bins == rating_bins(ratings, release.scale)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dpsr.synthesis import meeting
 from dpsr.synthesis.meeting import MEAN_MET, items_met, numbers_met, propensities
 from dpsr.types.item_side import ACTIVITY_BINS, SIZES, activity_of
 
@@ -62,3 +63,20 @@ def test_a_catalogue_smaller_than_a_persons_appetite_ends_the_meal():
     indptr, cells = items_met(np.array([50, 2]), np.full(4, 0.25), np.random.default_rng(0))
     assert np.diff(indptr).tolist() == [4, 2]
     assert sorted(cells[:4].tolist()) == [0, 1, 2, 3]
+
+
+def test_people_served_in_many_small_groups_are_the_people_they_were_and_meet_what_they_like(monkeypatch):
+    """Everybody likes the cells of their own parity alone; groups of some twenty people and of all."""
+    counts, p = np.arange(500) % 7 + 1, np.full(60, 1 / 60)
+
+    def own(people, cells):
+        assert len(people) == len(cells)
+        return (people % 2 == cells % 2).astype(np.float64)
+
+    for at_once in (meeting._AT_ONCE, 1_000):
+        monkeypatch.setattr(meeting, "_AT_ONCE", at_once)
+        indptr, cells = items_met(counts, p, np.random.default_rng(0), own)
+        owners = np.repeat(np.arange(500), np.diff(indptr))
+        np.testing.assert_array_equal(np.diff(indptr), counts)
+        np.testing.assert_array_equal(owners % 2, cells % 2)
+        assert (np.diff(owners * 60 + cells) > 0).all(), "ascending, none twice"

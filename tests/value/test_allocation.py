@@ -143,7 +143,7 @@ def some_tables(seed, light):
 def expected(mask, tables, prices, p=None):
     p = p or Components()
     items, users = Side.of(mask.item_counts, p.item, p.item_slopes), Side.of(mask.user_counts, p.user, p.user_slopes)
-    return expected_error(items, users, tables, prices, p)
+    return expected_error(items, users, tables, prices, p.shares)
 
 
 @pytest.mark.parametrize("name", MASKS)
@@ -166,7 +166,7 @@ def test_the_gradient_is_that_of_the_expected_error():
             for side in (1, -1):
                 table = getattr(tables, field).copy()
                 table[a, b] += side * step
-                moved.append(expected(mask, replace(tables, **{field: table}), prices)[0])
+                moved.append(expected(mask, tables._replace(**{field: table}), prices)[0])
             slope = (moved[1] - moved[0]) / (2 * step) / (items[a] * users[b])
             assert gain[a, b] == pytest.approx(slope, rel=1e-3, abs=1e-7)
 

@@ -14,11 +14,12 @@ from dpsr.engine.incidence import at_ratings
 from dpsr.evaluate.baselines import Bias
 from dpsr.value.design import Design, degree_scales
 from dpsr.value.effects import EffectObservation, Effects
-from dpsr.value.evidence import EvidenceState, Starts, learn_from_symbols
+from dpsr.value.evidence import EvidenceState
+from dpsr.value.learning import Learning, learn_from_symbols
 from dpsr.value.levels import with_variance
 from dpsr.value.priors import ridge
 from dpsr.value.start import leading_directions
-from dpsr.value.sweep import CHOICE, SYMBOL, Reader, held_out
+from dpsr.value.sweep import CHOICE, SYMBOL, Reader
 
 
 def means(state):
@@ -32,7 +33,7 @@ def sweeps(state, tables, messages, rounds):
     moves = []
     for step in range(rounds):
         family = with_variance(Y, np.zeros(len(Y)), state.residual, means(state)[::20])
-        moves.append(state.sweep(tables, family, messages, users=step > 0))
+        moves.append(state.sweep(Reader.of(tables, family), messages, users=step > 0))
     return moves[1:]
 
 
@@ -179,7 +180,8 @@ def test_factors_start_along_what_the_means_leave_unexplained():
     state = EvidenceState(design, zeros, np.ones(6), mean=0.3, variance=0.1, k=2)
     y = np.linspace(-1, 1, 101)
     clear_symbols(design, ratings.levels)
-    state.find_factors({0: np.eye(101)}, with_variance(y, np.zeros(101), 0.05, np.zeros(1)))
+    family = with_variance(y, np.zeros(101), 0.05, np.zeros(1))
+    state.find_factors(Reader.of({0: np.eye(101)}, family), compare=False)
     assert abs(np.corrcoef(state.f[:, 0], u)[0, 1]) > 0.95
     assert state.f.std(axis=0) == pytest.approx(1, abs=0.2)
 
@@ -189,11 +191,12 @@ def state_of(design, levels, k=8):
     state = EvidenceState(
         design, effects_of(design), ridge(variance, 1e-4), mean=float(Y[levels].mean()), variance=variance, k=k
     )
-    return state, Starts(clear_symbols(design, levels), Y, np.zeros(len(Y)), silent(design))
+    return Learning(state, clear_symbols(design, levels), Y, np.zeros(len(Y)), silent(design))
 
 
-def learn(state, starts):
-    return learn_from_symbols(state, starts.tables, starts.y, starts.log_base, starts.observations, "released")
+def learn(learning, **how):
+    rest = learning.tables, learning.y, learning.log_base, learning.observations
+    return learn_from_symbols(learning.state, *rest, "released", **how)
 
 
 def test_a_bold_start_is_chosen_where_caution_shrinks_factors_away(monkeypatch):
@@ -209,28 +212,23 @@ def test_a_bold_start_is_chosen_where_caution_shrinks_factors_away(monkeypatch):
     def error(state):
         return float(np.sqrt(np.mean((state.left[:] @ state.right.T - eta)[unseen] ** 2)))
 
-    state, learning = state_of(design, levels)
-    found = learn(state, learning)
-    monkeypatch.setattr("dpsr.value.evidence.TRIAL_RATINGS", 0)
-    state, learning = state_of(design, levels)
-    cautious = learn(state, learning)
+    found, cautious = learn(state_of(design, levels)), learn(state_of(design, levels), may_be_bold=False)
     assert found.residual < 0.5 * cautious.residual
     assert error(found) < 0.7 * error(cautious)
 
 
-def test_no_other_start_is_chosen_where_there_is_nothing_to_learn(monkeypatch):
-    """Shuffled ratings: whatever explains more of them explains the held-out ones worse."""
+def test_bold_sweeps_overfit_where_there_is_nothing_to_learn_and_are_not_made(monkeypatch):
+    """Shuffled ratings: whatever explains more of them is wrong."""
     design, _, levels = low_rank(3)
-    state, learning = state_of(design, np.random.default_rng(4).permutation(levels))
-    chosen = []
-    choose = Starts.likelier
-    monkeypatch.setattr(Starts, "likelier", lambda self, *starts: chosen.append(starts) or choose(self, *starts))
-    assert not state.find_factors(learning.tables, learning.family(state)), "so that no other start would be tried"
-    found = learning.from_better_start(state)
-    cautious, bold = chosen[0]
-    assert found is cautious
+    shuffled = np.random.default_rng(4).permutation(levels)
+    bold = state_of(design, shuffled)
+    bold.state.find_factors(bold.reader(), compare=False)
+    bold.sweep_items()
+    bold.sweep_boldly()
+    monkeypatch.setattr(Learning, "sweep_boldly", lambda *_: pytest.fail("a bold sweep"))
+    found = learn(state_of(design, shuffled))
     assert found.residual > 0.75 * found.variance
-    assert bold.residual < 0.95 * found.residual, "the bold one overfits, so there was something to refuse"
+    assert means(bold.state).std() > 1.5 * means(found).std(), "bold sweeps overfit, so there was something to refuse"
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
@@ -239,9 +237,9 @@ def test_taste_stands_out_of_random_signs_and_shuffled_ratings_do_not(shuffled):
     design, _, levels = low_rank(3)
     rng = np.random.default_rng(5)
     levels = rng.permutation(levels) if shuffled else levels
-    state, learning = state_of(design, levels)
-    reader = Reader.of(learning.tables, learning.family(state))
-    found = leading_directions(design.table, state.left, state.right, reader, state.residual, 8, trial=False)
+    learning = state_of(design, levels)
+    state, reader = learning.state, learning.reader()
+    found = leading_directions(design.table, state.left, state.right, reader, state.residual, 8, compare=True)
     block = next(iter(design.table.scan([CHOICE, SYMBOL])))
     eta = at_ratings(block, state.left[block.users], state.right)
     z, w = reader.read(block, eta, state.residual)
@@ -258,106 +256,48 @@ def test_taste_stands_out_of_random_signs_and_shuffled_ratings_do_not(shuffled):
     assert (found.strength > 1.03) == (not shuffled)
 
 
-def test_held_out_symbols_choose_the_likelier_start_and_caution_where_both_are_alike():
-    design, _, levels = low_rank(3)
-    state, learning = state_of(design, levels)
-    assert learning.likelier(state, state.fork()) is state
-    better = state.fork()
-    mask = design.table.mask
-    truth = np.zeros(mask.shape)
-    truth[mask.users, mask.items] = Y[levels]
-    u, s, v = np.linalg.svd(truth - state.left[:] @ state.right.T * (truth != 0), full_matrices=False)
-    better.f, better.g = u[:, :8] * s[:8], v[:8].T
-    assert learning.likelier(state, better) is better
-    assert learning.likelier(better, state) is better
-
-
-def test_a_trial_does_not_see_what_is_held_out():
-    """Other symbols on the held-out ratings change nothing; one other symbol elsewhere does."""
-    design, _, levels = low_rank(3)
-    block = next(iter(design.table.scan()))
-    held = held_out(block)
-    assert 0.03 < held.mean() < 0.07
-    fresh, _ = state_of(design, levels)
-    family = with_variance(Y, np.zeros(len(Y)), fresh.residual, means(fresh)[::20])
-
-    def learned(levels, trial):
-        state = fresh.fork()
-        learning = Starts(clear_symbols(design, levels), Y, np.zeros(len(Y)), silent(design))
-        state.f = fresh.f.copy()
-        state.find_factors(learning.tables, family, trial=trial)
-        for step in range(2):
-            state.sweep(learning.tables, family, learning.observations, users=step > 0, trial=trial)
-        return state.right
-
-    other, elsewhere = levels.copy(), levels.copy()
-    other[held] = levels.max() - levels[held]
-    elsewhere[np.flatnonzero(~held)[0]] = 0
-    np.testing.assert_array_equal(learned(other, True), learned(levels, True))
-    assert np.any(learned(elsewhere, True) != learned(levels, True))
-    assert np.any(learned(other, False) != learned(levels, False))
-    cut = replace(block, start=block.start + 1, items=block.items[1:])
-    np.testing.assert_array_equal(held_out(cut), held[1:])
-
-
-def test_held_out_symbols_are_as_likely_as_their_levels_around_the_mean():
-    """Without noise the chance of a symbol is that of its level, between two means of the grid as well."""
-    design, _, levels = low_rank(3)
-    state, learning = state_of(design, levels)
-    family = with_variance(Y, np.zeros(len(Y)), state.residual, means(state)[::20])
-    held = held_out(next(iter(design.table.scan())))
-    expected = [
-        np.log(np.interp(m, family.means, family.table[:, level]))
-        for m, level in zip(means(state)[held], levels[held], strict=True)
-    ]
-    np.testing.assert_allclose(state.held_out(learning.tables, family), expected, rtol=1e-6)
-
-
-def test_a_fork_learns_alone_and_a_bold_sweep_takes_the_partners_for_known():
+def test_a_bold_sweep_takes_the_partners_for_known():
     design, _, levels = low_rank(2)
-    state, learning = state_of(design, levels)
-    symbols, family = learning.tables, with_variance(Y, np.zeros(len(Y)), state.residual, means(state)[::20])
-    state.find_factors(symbols, family)
-    known = deepcopy((state.item_prior, state.user_prior, state.right, state.residual))
-    bold, shy = state.fork(), state.fork()
-    for step in range(2):
-        bold.sweep(symbols, family, silent(design), users=step > 0, bold=True)
-        shy.sweep(symbols, family, silent(design), users=step > 0)
-    np.testing.assert_array_equal(state.right, known[2])
-    for before, after in zip(known[:2], (state.item_prior, state.user_prior), strict=True):
-        np.testing.assert_array_equal(before.covariance, after.covariance)
-        np.testing.assert_array_equal(before.ridge, after.ridge)
+    learning = state_of(design, levels)
+    learning.state.find_factors(learning.reader(), compare=False)
+    learning.sweep_items()
+    bold, shy = deepcopy(learning.state), deepcopy(learning.state)
+    bold.sweep(learning.reader(), learning.observations, bold=True)
+    shy.sweep(learning.reader(), learning.observations)
     assert np.linalg.norm(bold.f) > np.linalg.norm(shy.f), "uncertain partners shrink"
 
 
 def test_sweeps_end_once_means_move_by_little_against_what_they_may_be_off_by(monkeypatch):
     """However slow the way: with a bound that the third sweep meets there are three, with none there are eight."""
     design, _, levels = low_rank(2)
-    state, learning = state_of(design, levels)
-    state.find_factors(learning.tables, learning.family(state), compare=False)
     moves, sweep = [], EvidenceState.sweep
     monkeypatch.setattr(EvidenceState, "sweep", lambda *a, **how: moves.append(sweep(*a, **how)) or moves[-1])
-    monkeypatch.setattr("dpsr.value.evidence._STABLE", 0.0)
-    learning.sweep_until_stable(state.fork(), begin=True)
-    all_moves = moves.copy()
+
+    def moved(bound):
+        learning = state_of(design, levels)
+        learning.state.find_factors(learning.reader(), compare=False)
+        learning.sweep_items()
+        assert moves[-1] == np.inf, "before users and items are known nothing can be said"
+        moves.clear()
+        monkeypatch.setattr("dpsr.value.learning._STABLE", bound)
+        learning.sweep_until_stable()
+        return moves.copy()
+
+    all_moves = moved(0.0)
     assert len(all_moves) == 8
-    assert all_moves[0] == np.inf, "before users and items are known nothing can be said"
-    assert all_moves[-1] < all_moves[3]
-    moves.clear()
-    monkeypatch.setattr("dpsr.value.evidence._STABLE", 1.01 * all_moves[3])
-    learning.sweep_until_stable(state.fork(), begin=True)
-    assert len(moves) <= 4
+    assert all_moves[-1] < all_moves[2]
+    assert len(moved(1.01 * all_moves[2])) <= 3
 
 
-def test_large_sets_have_the_cautious_start_alone_and_are_not_compared_with_random_signs(monkeypatch):
+def test_large_sets_are_swept_cautiously_and_are_not_compared_with_random_signs(monkeypatch):
     design, _, levels = low_rank(2)
-    state, learning = state_of(design, levels)
+    learning = state_of(design, levels)
     compared, find = [], leading_directions
     monkeypatch.setattr(
         "dpsr.value.evidence.leading_directions",
         lambda *a, **how: compared.append(find(*a, **how).strength) or find(*a, **how),
     )
-    monkeypatch.setattr("dpsr.value.evidence.TRIAL_RATINGS", len(levels) - 1)
-    monkeypatch.setattr(Starts, "from_better_start", lambda *_: pytest.fail("a second start was tried"))
-    learn(state, learning)
+    monkeypatch.setattr("dpsr.value.learning.SMALL", len(levels) - 1)
+    monkeypatch.setattr(Learning, "sweep_boldly", lambda *_: pytest.fail("a bold sweep"))
+    learn(learning)
     assert compared == [None]

@@ -100,6 +100,7 @@ def test_effects_start_from_pairs_where_sums_said_nothing():
     )
     assert silent.known == (0.0, 0.0)
     state = EvidenceState(design, silent, ridge(0.08, 1e-4), mean=0.0, variance=0.08, k=0)
-    state.find_effects(clear_symbols(design, levels), with_variance(Y, np.zeros(len(Y)), 0.06, np.zeros(1)))
+    family = with_variance(Y, np.zeros(len(Y)), 0.06, np.zeros(1))
+    state.find_effects(Reader.of(clear_symbols(design, levels), family))
     assert state.item_prior.covariance[0, 0] == state.item_prior.start[0, 0] == pytest.approx(0.04, rel=0.4)
     assert 0 < state.user_prior.covariance[0, 0] < 0.004

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.audit.canaries import guess, plant
+from dpsr.audit.certificate_trials import certificate_trials
 from dpsr.audit.findings import CONFIDENCE, AuditReport, Finding
 from dpsr.audit.planted import planted
 from dpsr.audit.questions import WINDOWS, divided, far_apart, several_channels, total, two_blocks, window
 from dpsr.audit.replay import audit_replay
 from dpsr.audit.stage1 import histogram, paired, published, repeated, single, sums, through_privatise, through_vault
-from dpsr.audit.tables import certificate_trials
 from dpsr.audit.trials import Trial, run
 from dpsr.certify.amounts import check_epsilon
 from dpsr.data import realistic

@@ -83,14 +83,14 @@ def guess(release: Release, canaries: Canaries, *, alpha: float) -> Guesses:
     bits, n = canaries.bits, len(canaries.bits)
     train, choose = slice(0, int(_TRAIN * n)), slice(int(_TRAIN * n), int(_CHOOSE * n))
     rest = slice(int(_CHOOSE * n), n)
-    best, verdict = -1.0, Guesses(0.0, 0, 0, n)
+    best, found = -1.0, Guesses(0.0, 0, 0, n)
     for clue in clues(release, canaries.positions):
         for belief in (_threshold(clue[train], bits[train]), _bins(clue[train], bits[train])):
             for fraction in _FRACTIONS:
                 promise = _bound(belief(clue[choose]), bits[choose], fraction, alpha)[0]
                 if promise > best:
-                    best, verdict = promise, Guesses(*_bound(belief(clue[rest]), bits[rest], fraction, alpha), n)
-    return verdict
+                    best, found = promise, Guesses(*_bound(belief(clue[rest]), bits[rest], fraction, alpha), n)
+    return found
 
 
 def clues(release: Release, positions: npt.NDArray[np.int64]) -> list[Floats]:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dpsr.arrays import Levels
-from dpsr.audit.stage1 import Draw, paired
+from dpsr.audit.stage1 import ITEM_SHARE, Draw, in_sums_alone, paired
 from dpsr.audit.trials import Labels, Trial, alone, as_table, one_rating
 from dpsr.engine import BlockResult, MemoryTable
 from dpsr.engine.division import GRID, SIXTEENTHS, Division
@@ -52,10 +52,10 @@ def window(name: str, scale: Scale, epsilon: float, place: float, share: float, 
     A rating outside counts as one at the window's edge. Were it not clipped, its two sums would move by more than their
     noise was made for, and the outermost bins would show it.
     """
-    centre, half, item = scale.low + place * scale.width, share * scale.width, 9 / 16
+    centre, half, item = scale.low + place * scale.width, share * scale.width, ITEM_SHARE
 
     def ask(vault: Vault) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        found = vault.window_sums(centre, half, item_weight=item, epsilon=epsilon)
+        found = vault.divided_sums(centre, half, division=in_sums_alone(vault), epsilon=epsilon)
         return found[0].values, found[1].values
 
     def observe(levels: Levels, noise: NoiseSource) -> Labels:
@@ -67,7 +67,9 @@ def window(name: str, scale: Scale, epsilon: float, place: float, share: float, 
 
 
 def divided(name: str, scale: Scale, epsilon: float, runs: int = 1 << 17) -> Trial:
-    """Sums that half of all ratings spend everything on, and symbols of the others, which weigh a quarter in the sums.
+    """Sums that half of all ratings, by their places, spend everything on, and symbols of the others.
+
+    Those weigh a quarter in the sums, and all weight lies on the item.
 
     A symbol of a rating that is not to be asked, or a full weight of one that is, shows more than either kind paid for.
     """
@@ -75,7 +77,7 @@ def divided(name: str, scale: Scale, epsilon: float, runs: int = 1 << 17) -> Tri
     half, width = scale.width / 4, -(-channel.weights.shape[1] // _SYMBOLS)
 
     def ask(vault: Vault) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64], Labels]:
-        division = _halved(vault)
+        division = Division.uniform(vault.census.shape, SIXTEENTHS, asked=GRID // 2, light=GRID // 4)
         items, _ = vault.divided_sums(scale.midpoint, half, division=division, epsilon=epsilon)
         vault.table.run(lambda block: BlockResult({"choice": np.zeros(len(block.items), np.uint8)}), writes=["choice"])
         vault.symbols({0: channel}, choice="choice", symbol="symbol")
@@ -88,12 +90,6 @@ def divided(name: str, scale: Scale, epsilon: float, runs: int = 1 << 17) -> Tri
 
     claim = _receipt(scale, epsilon, ask)
     return Trial(name, claim, one_rating(scale.n_levels, most=3), observe, 2 * _SYMBOLS * (_EDGES + 1), runs)
-
-
-def _halved(vault: Vault) -> Division:
-    """Every other rating, by its place, is asked one by one; all weight lies on the item."""
-    users, items = (np.zeros(n, dtype=np.uint8) for n in vault.census.shape)
-    return Division(items, users, np.array([[SIXTEENTHS]]), np.array([[GRID // 2]]), GRID // 4)
 
 
 def total(name: str, scale: Scale, epsilon: float, runs: int = 1 << 13) -> Trial:

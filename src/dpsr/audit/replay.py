@@ -23,8 +23,8 @@ from dpsr.certify import Part
 from dpsr.engine import MemoryTable, PassResult
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.engine.table import Task
+from dpsr.pipeline.dpsr import DPSR
 from dpsr.pipeline.paper import PaperDPSR
-from dpsr.pipeline.value import DPSR
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents
 from dpsr.types import Mask

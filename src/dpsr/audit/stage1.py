@@ -22,6 +22,7 @@ from scipy.special import ndtri
 from dpsr.arrays import Floats, Levels
 from dpsr.audit.trials import Labels, Trial, alone, as_table, crowds, one_rating, two_ratings
 from dpsr.engine import BlockResult
+from dpsr.engine.division import SIXTEENTHS, Division
 from dpsr.engine.raw import RawTable
 from dpsr.privacy.channels import AsPublished, Channel
 from dpsr.privacy.noise import NoiseSource
@@ -32,6 +33,9 @@ Draw = Callable[[Levels, NoiseSource], npt.NDArray[np.integer]]
 
 NOTICE = 0.05
 """The relative error of epsilon that a trial of one channel should notice."""
+
+ITEM_SHARE = 9 / 16
+"""Of a rating's weight in the trials of sums, what its item has; its user has the rest."""
 
 MOST_DRAWS, _FEWEST_RUNS = 1 << 26, 1 << 16
 _EDGES = 9
@@ -106,13 +110,18 @@ def repeated(name: str, first: Channel, second: Channel, draws: tuple[Draw, Draw
     return Trial(name, first.epsilon + second.epsilon, ends, observe, 256, runs)
 
 
+def in_sums_alone(vault: Vault) -> Division:
+    """No rating is asked one by one, so that each spends everything on its two sums."""
+    return Division.uniform(vault.census.shape, round(ITEM_SHARE * SIXTEENTHS))
+
+
 def sums(name: str, scale: Scale, epsilon: float, runs: int = 1 << 18) -> Trial:
     """Noisy sums of one item and one user, each rating alone in both: one rating moves two numbers."""
-    half, shares = scale.width / 2, (9 / 16, 7 / 16)
+    half, shares = scale.width / 2, (ITEM_SHARE, 1 - ITEM_SHARE)
 
     def observe(levels: Levels, noise: NoiseSource) -> Labels:
         vault = Vault(alone(levels, scale), epsilon, noise=noise)
-        answers = vault.window_sums(scale.midpoint, half, item_weight=shares[0], epsilon=epsilon)
+        answers = vault.divided_sums(scale.midpoint, half, division=in_sums_alone(vault), epsilon=epsilon)
         item, user = (_bins(a.values, share * half) for a, share in zip(answers, shares, strict=True))
         return item * (_EDGES + 1) + user
 

@@ -8,6 +8,7 @@ is rounded: prices and what is spent up, what is left down. Here too is which ep
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from math import inf, isfinite, nextafter
@@ -88,6 +89,18 @@ def float_below(amount: Fraction) -> float:
         return sys.float_info.max
     nearest = float(amount)
     return nearest if Fraction(nearest) <= amount else nextafter(nearest, -inf)
+
+
+def float_up(value: Fraction | Decimal) -> float:
+    """The smallest float that is not below `value`."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= Fraction(value) else nextafter(nearest, inf)
+
+
+def sum_up(prices: Iterable[float]) -> float:
+    """A sum of floats that is never understated: the exact rational sum, rounded up once."""
+    prices = list(prices)
+    return inf if inf in prices else float_up(sum((Fraction(price) for price in prices), Fraction(0)))
 
 
 def written_up(amount: Fraction) -> str:

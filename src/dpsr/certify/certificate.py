@@ -23,9 +23,8 @@ from functools import cached_property
 from math import inf, nextafter
 from typing import Any, NamedTuple, TypeAlias
 
-from dpsr.certify.amounts import float_below
-from dpsr.certify.exact import float_up, sum_up
-from dpsr.certify.normal import SAMPLER_SLACK, gaussian_epsilon
+from dpsr.certify.amounts import float_below, float_up, sum_up
+from dpsr.certify.normal_price import SAMPLER_SLACK, gaussian_epsilon
 from dpsr.certify.parts import (
     ChannelPart,
     DeclaredPart,

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from dpsr.certify.amounts import MAX_DELTA, MAX_EPSILON
 from dpsr.certify.certificate import FORMAT, Certificate
 from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS, PUBLIC_FORMS
-from dpsr.certify.normal import VARIANCE_BITS
+from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
+from dpsr.certify.normal_price import VARIANCE_BITS
 from dpsr.certify.parts import ChannelPart, DividedSumsPart, HistogramPart, Part, SumsPart
 from dpsr.certify.people import LIKES_QUESTIONS, MOMENTS, QUESTIONS, NormalPart, RatingPart
-from dpsr.certify.schema import MalformedError, check_format, first_violation, strict_json
 from dpsr.errors import PrivacyError, ReleaseError
 
 CERTIFICATE = "certificate.json"

@@ -17,7 +17,7 @@ from dpsr.certify.certificate import (
     PROMISES,
     PUBLIC_FACTS,
 )
-from dpsr.certify.normal import VARIANCE_BITS
+from dpsr.certify.normal_price import VARIANCE_BITS
 from dpsr.certify.one_rating import SETTING_NAMES as RATING_SETTINGS
 from dpsr.certify.one_rating import SQUARED_BOUNDS
 from dpsr.certify.people import (
@@ -69,7 +69,6 @@ def _normal_part(kind: str, names: list[str], **description: Any) -> dict[str, A
     return _closed(**fixed, **noise, **description, threshold=threshold)
 
 
-_SQUARED_BOUNDS = (SQUARED_BOUND, SQUARED_MOMENT_BOUND, SQUARED_PRESENCE_BOUND)
 _ASKED = [*QUESTIONS, *(name for name in LIKES_QUESTIONS if name not in QUESTIONS)]
 
 _STEPS = {

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpsr.certify.schema import MalformedError, check_format, first_violation, strict_json
+from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
 
 MANIFEST, SIGNATURES = "manifest.json", "signature.json"
 FORMAT = "dpsr-manifest-2"

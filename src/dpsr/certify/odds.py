@@ -17,8 +17,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import ceil, exp, floor, inf, isinf, log, nextafter
 
+from dpsr.certify.amounts import float_up
 from dpsr.certify.certificate import Certificate
-from dpsr.certify.exact import float_up
 
 PRIORS = (0.01, 0.1, 0.5, 0.9)
 _OVERFLOW = 700.0

@@ -28,7 +28,8 @@ from functools import cached_property
 from math import inf, log1p, nextafter
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
-from dpsr.certify.exact import delta_of, epsilon_of, float_up
+from dpsr.certify.amounts import float_up
+from dpsr.certify.table_price import delta_of, epsilon_of
 from dpsr.errors import PrivacyError
 
 Table: TypeAlias = tuple[tuple[int, ...], ...]
@@ -37,10 +38,10 @@ VALUE_GRID = 1 << 12
 """Half the scale's width is this many steps of the grid on which values are added up."""
 
 WEIGHT_GRID = 1 << 4
-"""Weights of sums are multiples of one over this."""
+"""Weights of sums were multiples of one over this in folders made before ratings were divided."""
 
 DIVIDED_GRID = 1 << 8
-"""The same where weights depend on the rating."""
+"""Weights of sums are multiples of one over this."""
 
 _MOST_BITS = 62
 _MOST_COMPARISONS = 5_000_000

@@ -31,8 +31,8 @@ from functools import cached_property
 from math import erfc, inf, isqrt, nextafter, sqrt
 from typing import ClassVar
 
-from dpsr.certify.exact import float_up
-from dpsr.certify.normal import tail_up
+from dpsr.certify.amounts import float_up
+from dpsr.certify.normal_price import tail_up
 from dpsr.certify.one_rating import SQUARED_BOUNDS
 from dpsr.certify.parts import Part
 from dpsr.errors import PrivacyError

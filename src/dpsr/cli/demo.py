@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dpsr.cli.stages import showing_stages
-from dpsr.cli.terminal import out, verdict
+from dpsr.cli.terminal import out, receipt
 
 if TYPE_CHECKING:
     from dpsr.evaluate.metrics.ranking import Predictor
@@ -66,7 +66,7 @@ def demo(
         scores = against_yardsticks(rows, train, test)
     out.print(_comparison(scores, len(rows)))
     for unit, model in models.items():
-        out.print(f"\n[bold]--unit {unit}[/bold]  {verdict(model.certificate)}")
+        out.print(f"\n[bold]--unit {unit}[/bold]  {receipt(model.certificate)}")
     out.print()
     out.print(_contents(folders))
 

@@ -65,7 +65,7 @@ def describe(
     taken = ""
     if query is None:
         reading = Reading(ratings, "", user, item, rating, timestamp, delimiter, Duplicates.error, snap=False)
-        with reading.at_hand() as path:
+        with reading.local_file() as path:
             taken = reading.columns_in(path)
             shape = describe_file(path, **columns, delimiter=delimiter)
     else:
@@ -78,10 +78,10 @@ def describe(
 
 def _describe_likes(reading: LikesReading, *, asked: bool, as_json: bool) -> None:
     """The same of a file whose rows are interactions; how it was read is said first."""
-    from dpsr.cli.reading import at_hand
+    from dpsr.cli.reading import local_file
     from dpsr.data.shape import describe_interactions
 
-    with at_hand(reading.source) as path:
+    with local_file(reading.source) as path:
         taken = reading.columns_in(path)
         shape = describe_interactions(path, **reading.columns, delimiter=reading.delimiter)
     if as_json:

@@ -31,23 +31,23 @@ def frontier(
     likes: Annotated[
         bool, typer.Option("--likes", help="Rows are interactions: Recall@20 for held-out people, unit user.")
     ] = False,
-    ideas: Annotated[bool, typer.Option("--ablation", help="Leave out one idea at a time instead.")] = False,
+    ablation: Annotated[bool, typer.Option("--ablation", help="Leave out one idea at a time instead.")] = False,
 ) -> None:
     """Measure every method on real ratings at every epsilon, with the targets beside. NOT PRIVATE."""
     from dpsr.evaluate.studies.ablation import ablation_study
     from dpsr.evaluate.studies.frontier import frontier_study, people_frontier_study
     from dpsr.evaluate.studies.frontier.targets import EPSILONS, PEOPLE_EPSILONS
     from dpsr.evaluate.studies.likes import FRONTIER_EPSILONS, likes_frontier
-    from dpsr.evaluate.studies.study import parse_epsilons
+    from dpsr.pipeline.plan import parse_epsilons
 
     usual = FRONTIER_EPSILONS if likes else EPSILONS if unit == "value" else PEOPLE_EPSILONS
     splits = range(seeds)
     budgets = usual if epsilons is None else parse_epsilons(epsilons)
     chosen = None if methods is None else methods.split(",")
     if likes:
-        refuse_beside("--likes", {"--ablation": ideas, "--unit": unit not in ("value", "user")})
+        refuse_beside("--likes", {"--ablation": ablation, "--unit": unit not in ("value", "user")})
         study = likes_frontier(data, epsilons=budgets, seeds=splits, methods=chosen)
-    elif ideas:
+    elif ablation:
         study = ablation_study(data, epsilons=budgets, seeds=splits)
     elif unit == "value":
         study = frontier_study(data, epsilons=budgets, seeds=splits, methods=chosen)

@@ -166,8 +166,7 @@ def lines(event: Event) -> list[str]:
 
 def budget_record(budget: Budget) -> dict[str, Any]:
     """Exact fractions as text, with floats beside them that err on the safe side."""
-    from dpsr.certify.amounts import float_below
-    from dpsr.certify.exact import float_up
+    from dpsr.certify.amounts import float_below, float_up
 
     return {
         "dataset": budget.dataset,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpsr.cli.reading import RatingsSource, at_hand
+from dpsr.cli.reading import RatingsSource, local_file
 
 if TYPE_CHECKING:
     from dpsr import Interactions
@@ -72,7 +72,7 @@ class LikesReading:
         if self.query is not None:
             found = Interactions.from_sql(self.source.text, self.query, **self.columns)
         else:
-            with at_hand(self.source) as path:
+            with local_file(self.source) as path:
                 self.taken = self.columns_in(path)
                 found = Interactions.read(path, **self.columns, delimiter=self.delimiter)
         self.taken = said(self.taken, found.notes)

@@ -25,7 +25,7 @@ from dpsr.cli.terminal import err, out
 from dpsr.quoting import for_terminal
 
 if TYPE_CHECKING:
-    from dpsr.release.personalise.base import PersonalAnswers
+    from dpsr.release.personalise.personal_answers import PersonalAnswers
 
     Personal: TypeAlias = PersonalAnswers[Any]
 
@@ -50,14 +50,21 @@ def personalise(
     duplicates: OnDuplicates = Duplicates.error,
     query: Query = None,
     block: Annotated[int | None, typer.Option(min=1, help="People at a time; bounds memory, changes no list.")] = None,
+    new_people: Annotated[
+        bool,
+        typer.Option("--new-people", help="They were not in the data of this release (of units rating and user)."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write everybody's list from their own raw ratings and a release: each for its own person, for nobody else."""
     from dpsr.release.likes import LikesRelease
+    from dpsr.release.people import check_takes_new_people
     from dpsr.release.personalise.files import check_file, write_personal_predictions
 
     check_file(out_file, overwrite=force)
     loaded = open_any_release(release)
+    if new_people:
+        check_takes_new_people(loaded)
     if isinstance(loaded, LikesRelease):
         likes = LikesReading(ratings, user, item, weight, timestamp, delimiter, query)
         personal: Personal = loaded.personalise(likes.read(), block=block)
@@ -65,7 +72,8 @@ def personalise(
     else:
         scale = loaded.scale
         reading = Reading(ratings, str(scale), user, item, rating, timestamp, delimiter, duplicates, scale.snap, query)
-        personal = loaded.personalise(reading.read(), block=block)
+        how = {"new_people": True} if new_people else {}
+        personal = loaded.personalise(reading.read(), block=block, **how)
     if pairs is None:
         _write_lists(personal, out_file, n, force)
         out.print(f"Lists of {personal.n_people:,} people written to [bold]{for_terminal(out_file, 400)}[/bold].")

@@ -129,9 +129,9 @@ class Reading:
         found = columns_taken(path, **self.columns, delimiter=self.delimiter)
         return "Columns: " + ", ".join(f"{role} = {quoted(name)}" for role, name in found.items()) + "."
 
-    def at_hand(self) -> AbstractContextManager[Path]:
+    def local_file(self) -> AbstractContextManager[Path]:
         """The file, wherever it comes from."""
-        return at_hand(self.source)
+        return local_file(self.source)
 
     def read(self) -> Ratings:
         """Read it, or say in one sentence why not."""
@@ -141,14 +141,14 @@ class Reading:
         self.source.check(self.query)
         if self.query is None:
             options = {**columns, "delimiter": self.delimiter}
-            with self.at_hand() as path:
+            with self.local_file() as path:
                 self.taken = self.columns_in(path)
                 return Ratings.read(path, scale=scale, duplicates=self.duplicates.value, **options)
         return Ratings.from_sql(self.source.text, self.query, scale=scale, duplicates=self.duplicates.value, **columns)
 
 
 @contextmanager
-def at_hand(source: RatingsSource) -> Iterator[Path]:
+def local_file(source: RatingsSource) -> Iterator[Path]:
     """The file; what comes through a pipe is kept in one that nobody else can read, as long as it is needed."""
     if not source.is_stdin:
         yield Path(source.text)

@@ -86,11 +86,11 @@ def _titled(loaded: Any, items: Path | None) -> Any:
 def _one_list(
     loaded: Release | ItemRelease | LikesRelease, user: str | None, rated: list[str], liked: list[str], n: int
 ) -> pa.Table:
-    from dpsr.release.lists.one import list_of_guest, list_of_likes, list_of_user
+    from dpsr.release.lists.one import list_of_likes, list_of_new_user, list_of_user
 
     if liked:
         return list_of_likes(loaded, liked, n)
-    return list_of_guest(loaded, rated, n) if user is None else list_of_user(loaded, user, n)
+    return list_of_new_user(loaded, rated, n) if user is None else list_of_user(loaded, user, n)
 
 
 def _write_all(release: Path, out_file: Path, n: int, force: bool, items: Path | None) -> None:

@@ -35,7 +35,7 @@ from dpsr.cli.reading import (
     User,
 )
 from dpsr.cli.stages import showing_stages
-from dpsr.cli.terminal import err, out, promise, verdict
+from dpsr.cli.terminal import err, out, promise, receipt
 from dpsr.cli.units import DeltaOption, MadeUpOption, PeopleOption, Unit, UnitOption, check_people, chosen_unit
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def release(
         ):
             check_space(table, out_dir)
             if account is not None and protects is Unit.value:
-                account = settled(account, table, same_data, another_file, ask=not yes)
+                account = resolve_mismatch(account, table, same_data, another_file, ask=not yes)
             taken = said(reading.taken, getattr(table, "notes", ())) if engine is not Engine.memory else reading.taken
             shown.print(preview(ratings.name, taken, table, estimator, account))
             if not yes:
@@ -249,16 +249,16 @@ def check_asking(as_json: bool, yes: bool, ratings: RatingsSource) -> None:
         )
 
 
-def settled(account: Account, table: RawRows, same: bool, another: bool, *, ask: bool) -> Account:
+def resolve_mismatch(account: Account, table: RawRows, same: bool, another: bool, *, ask: bool) -> Account:
     """The account with an answer for ratings that do not fit their name: by option, or by a person if one may ask."""
     from dpsr.pipeline.account import fingerprint_of
     from dpsr.pipeline.publish import census_of
 
     account, found = replace(account, same_data=same, another_file=another), fingerprint_of(census_of(table))
-    while ask and (doubt := account.doubt(found)) is not None:
-        out.print(f"[yellow]Careful[/yellow]: {escape(doubt.words)}")
+    while ask and (mismatch := account.mismatch(found)) is not None:
+        out.print(f"[yellow]Careful[/yellow]: {escape(mismatch.words)}")
         agree("Go on all the same?")
-        account = account.answered(doubt)
+        account = account.accepting(mismatch)
     account.check(found)
     return account
 
@@ -314,7 +314,7 @@ def report(done: Published, account: Account | None) -> str:
     """What it cost, and where it is."""
     from dpsr.certify.amounts import written_down
 
-    lines = [verdict(done.certificate)]
+    lines = [receipt(done.certificate)]
     if account is not None and done.budget is not None:
         left, total = written_down(done.budget.left_epsilon), written_down(done.budget.epsilon)
         lines.append(f"The ledger has epsilon = {left} left of {total} for {escape(account.dataset)}.")

@@ -14,7 +14,7 @@ from dpsr.cli.terminal import err
 @contextmanager
 def showing_stages() -> Iterator[None]:
     """While this is open, stderr shows every stage that is announced."""
-    from dpsr.pipeline.estimator import listening
+    from dpsr.pipeline.progress import listening
 
     columns = (SpinnerColumn(finished_text="[green]✓[/green]"), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=err, disable=not err.is_terminal) as bar:

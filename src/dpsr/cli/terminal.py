@@ -78,7 +78,7 @@ def promise(
     )
 
 
-def verdict(certificate: Certificate) -> str:
+def receipt(certificate: Certificate) -> str:
     """What was spent, in words, afterwards."""
     from dpsr.certify.odds import epsilon_text
 

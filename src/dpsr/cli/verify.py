@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpsr.cli.ledger import LEDGER_HELP, Dataset
-from dpsr.cli.terminal import line, out, verdict
+from dpsr.cli.terminal import line, out, receipt
 from dpsr.cli.units import Unit
 
 if TYPE_CHECKING:
@@ -61,5 +61,5 @@ def _show(result: Verification) -> None:
         out.print(f"[red]Not verified[/red]: {len(result.fails)} of what should hold does not. Do not use this folder.")
     elif result.certificate is not None:
         word = "[green]Verified[/green]," if result.private else "Intact, its figures are true, and it is"
-        out.print(f"{word} {verdict(result.certificate)}")
+        out.print(f"{word} {receipt(result.certificate)}")
         out.print(f"SHA-256 of the manifest: {result.manifest_sha256}\n{result.limit}", soft_wrap=True)

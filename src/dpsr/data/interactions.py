@@ -14,7 +14,7 @@ from dpsr.data.assemble import RatingColumns, assemble_interactions
 from dpsr.data.files.layouts import INTERACTION_ROWS
 from dpsr.data.files.read import columns_of_file
 from dpsr.data.frames import columns_of_arrays, columns_of_frame
-from dpsr.data.rows import RowsInMemory
+from dpsr.data.rows_in_memory import RowsInMemory
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
 from dpsr.types.mask import Mask

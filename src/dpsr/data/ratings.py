@@ -14,7 +14,7 @@ from dpsr.data.assemble import RatingColumns, assemble
 from dpsr.data.files.read import columns_of_file
 from dpsr.data.frames import columns_of_arrays, columns_of_frame
 from dpsr.data.interactions import Interactions
-from dpsr.data.rows import RowsInMemory
+from dpsr.data.rows_in_memory import RowsInMemory
 from dpsr.errors import ParameterError
 from dpsr.quoting import quoted
 from dpsr.types.raw import RawRatings
@@ -90,7 +90,7 @@ class Ratings(RowsInMemory, RawRatings):
     ) -> Self:
         """Ratings from CSV, TSV, Parquet or a MovieLens file (`u.data`, `ratings.dat`, `ratings.csv`).
 
-        See `dpsr.data.layouts` for how the layout is recognised, `from_frame` for the columns.
+        See `dpsr.data.files.layouts` for how the layout is recognised, `from_frame` for the columns.
         """
         columns = columns_of_file(path, user=user, item=item, rating=rating, timestamp=timestamp, delimiter=delimiter)
         ratings = cls._assembled(columns, scale, duplicates)

@@ -15,7 +15,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.certify.exact import epsilon_of, log_up
+from dpsr.certify.table_price import epsilon_of, log_up
 from dpsr.doctor.check import Check, Status
 from dpsr.privacy.channels import Channel, laplace, optimal_channel, randomised_response
 from dpsr.privacy.channels.channel import BITS

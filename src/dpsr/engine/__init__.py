@@ -4,7 +4,6 @@ Item-side arrays go in, item-side partial sums come out, user-side rows stay in 
 of core and on Spark the passes and the kernels inside them are the same.
 """
 
-from dpsr.engine.memory import MemoryTable
-from dpsr.engine.table import Block, BlockResult, PassResult, Table, Task
+from dpsr.engine.table import Block, BlockResult, MemoryTable, PassResult, Table, Task
 
 __all__ = ["Block", "BlockResult", "MemoryTable", "PassResult", "Table", "Task"]

@@ -17,7 +17,7 @@ from numba import prange
 
 from dpsr.arrays import AnyInts, Codes, Floats, Ints
 from dpsr.certify.parts import DIVIDED_GRID
-from dpsr.engine.incidence import Bytes, add_coded_by_item, coded_by_user
+from dpsr.engine.incidence import Bytes, coded_both
 from dpsr.engine.table import Block, BlockResult, Table, zeros
 from dpsr.linalg.compiled import fast_parallel_kernel
 
@@ -40,6 +40,12 @@ class Division:
     item: AnyInts
     asked: AnyInts
     light: int
+
+    @classmethod
+    def uniform(cls, shape: tuple[int, int], item: int, *, asked: int = 0, light: int = 0) -> Division:
+        """One class of users and one of items: every rating is treated alike, `shape` is (users, items)."""
+        users, items = (np.zeros(n, dtype=np.uint8) for n in shape)
+        return cls(items, users, np.array([[item]]), np.array([[asked]]), light)
 
     @property
     def item_weights(self) -> Ints:
@@ -111,9 +117,8 @@ class DividedIncidence:
         U, V = (array if array.ndim == 2 else array[:, None] for array in (users, items))
 
         def add(block: Block, sums: Floats) -> BlockResult:
-            codes = self._codes(block)
-            add_coded_by_item(block, U[block.users], sums, codes, to_items)
-            return BlockResult(rows=(coded_by_user(block, V, codes, to_users),))
+            rows = coded_both(block, U[block.users], V, self._codes(block), to_items, to_users, sums)
+            return BlockResult(rows=(rows,))
 
         answer = self._table.run(add, [zeros(self._n_items, U.shape[1])])
         sums, rows = answer.sums[0], answer.rows[0]

@@ -60,19 +60,20 @@ def add_by_item(block: Block, Y: Floats, out: Floats, values: Floats = _ONES) ->
         _add_columns_times(by.items, by.ptr, by.rows, by.places, values, np.ascontiguousarray(Y), out)
 
 
-def coded_by_user(block: Block, X: Floats, codes: Bytes, weights: Floats) -> Floats:
-    """A X for the block's users, A the `weights` of codes on the mask."""
-    Y = np.empty((block.n_users, X.shape[1]))
-    with threads_for(_STEP * len(block.items) * X.shape[1]):
-        _rows_coded(block.indptr, block.items, codes, weights, np.ascontiguousarray(X), Y)
-    return Y
-
-
-def add_coded_by_item(block: Block, Y: Floats, out: Floats, codes: Bytes, weights: Floats) -> None:
-    """out += A' Y for the block's users, A the `weights` of codes on the mask."""
-    by = block.by_item
-    with threads_for(_STEP * len(block.items) * Y.shape[1]):
-        _add_columns_coded(by.items, by.ptr, by.rows, by.places, codes, weights, np.ascontiguousarray(Y), out)
+def coded_both(
+    block: Block, users: Floats, items: Floats, codes: Bytes, to_items: Floats, to_users: Floats, out: Floats
+) -> Floats:
+    """out += A' users, and B items for the block's users; A, B are weights of codes on the mask."""
+    by, rows = block.by_item, np.empty((block.n_users, items.shape[1]))
+    users, items = np.ascontiguousarray(users), np.ascontiguousarray(items)
+    with threads_for(_STEP * len(block.items) * min(users.shape[1], items.shape[1])):
+        if users.shape[1] == items.shape[1] == 1:
+            _add_columns_coded_sums(by.items, by.ptr, by.rows, by.places, codes, to_items, users[:, 0], out[:, 0])
+            _rows_coded_sums(block.indptr, block.items, codes, to_users, items[:, 0], rows[:, 0])
+        else:
+            _add_columns_coded(by.items, by.ptr, by.rows, by.places, codes, to_items, users, out)
+            _rows_coded(block.indptr, block.items, codes, to_users, items, rows)
+    return rows
 
 
 def at_ratings(block: Block, left: Floats, right: Floats) -> Floats:
@@ -175,6 +176,26 @@ def _add_columns_coded(
             y, a = Y[np.uint32(rows[e])], weights[codes[np.uint32(places[e])]]
             for c in range(len(to)):
                 to[c] += a * y[c]
+
+
+@parallel_kernel
+def _rows_coded_sums(indptr: Ints, items: Codes, codes: Bytes, weights: Floats, x: Floats, y: Floats) -> None:
+    for u in prange(len(indptr) - 1):
+        total = 0.0
+        for e in range(indptr[u], indptr[u + 1]):
+            total += weights[codes[e]] * x[np.uint32(items[e])]
+        y[u] = total
+
+
+@parallel_kernel
+def _add_columns_coded_sums(
+    occurring: Codes, ptr: Ints, rows: Codes, places: Codes, codes: Bytes, weights: Floats, y: Floats, out: Floats
+) -> None:
+    for i in prange(len(occurring)):
+        total = 0.0
+        for e in range(ptr[i], ptr[i + 1]):
+            total += weights[codes[np.uint32(places[e])]] * y[np.uint32(rows[e])]
+        out[np.uint32(occurring[i])] += total
 
 
 @parallel_kernel

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpsr.engine.memory import MemoryTable
-from dpsr.engine.table import Table
+from dpsr.engine.table import MemoryTable, Table
 from dpsr.types.raw import RawInteractions, RawRatings
 from dpsr.types.scale import Scale
 

@@ -9,7 +9,7 @@ Everything here reads raw values, so its numbers are **not private**; do not pub
     downstream   learners trained on released tables      runner      jobs, processes, what is kept
     attacks      what an attacker reads off an output     report      tables, charts, comparisons
     likes        methods of lists from interactions, with protocols, baselines and peers of their own
-    studies      the paper's experiment, the frontier, its ablation, the benchmark
+    studies      the paper's experiment, the frontier, its ablation, the benchmark, lists from likes
 """
 
 from dpsr.evaluate.baselines import ALS, MF, Bias, Constant

@@ -48,7 +48,8 @@ from dpsr.types.raw import RawRatings
 from dpsr.value.allocation import Allocation, allocate
 from dpsr.value.design import Design
 from dpsr.value.effects import NoisySums
-from dpsr.value.evidence import EvidenceState, learn_from_symbols
+from dpsr.value.evidence import EvidenceState
+from dpsr.value.learning import learn_from_symbols
 from dpsr.value.levels import LevelFamily, Usage
 from dpsr.value.sweep import CHOICE, SYMBOL
 
@@ -132,7 +133,7 @@ class OwnPredictions:
         if user >= 0:
             rows = slice(int(mask.indptr[user]), int(mask.indptr[user + 1]))
             cells, pointers = self._cells[mask.items[rows]], np.array([0, rows.stop - rows.start])
-            own = side.own_side(own_rows(pointers, cells, side.scale, self.ratings.values[rows]))
+            own = side.own_side_of_fitted(own_rows(pointers, cells, side.scale, self.ratings.values[rows]))
         y = predict_pairs(
             np.zeros(mask.n_items, dtype=np.int64),
             self._cells,
@@ -216,7 +217,7 @@ RECIPES: Mapping[str, Recipe] = {
     "without degree regularisation": Recipe(design=partial(Design.of, scales=plain_scales)),
     "without factors": Recipe(n_factors=0),
     "without pairs": Recipe(learn=partial(learn_from_symbols, effects_from_pairs=False)),
-    "cautious start only": Recipe(learn=partial(learn_from_symbols, several_starts=False)),
+    "cautious start only": Recipe(learn=partial(learn_from_symbols, may_be_bold=False)),
     "one channel for all ratings": Recipe(ask_ratings=one_channel),
     "half of every weight to either side": Recipe(allocate=even_weights),
     "sums only": Recipe(allocate=partial(fixed_share, 0.0, 0.0)),

@@ -60,6 +60,7 @@ class Cells:
     popularity, ..          mean and variance of log lam
     lam                     mean of the weighted count, not size-biased
     reach                   root mean square of the weighted count: what may be hidden
+    pull                    by how much the effect moves with the sum of weighted residuals
     """
 
     effect: Floats
@@ -68,6 +69,7 @@ class Cells:
     popularity_uncertainty: Floats
     lam: Floats
     reach: Floats
+    pull: Floats
 
 
 def read_cells(scores: Evidence, counts: Evidence, total: float, most: float, kappa: float, turns: int = 10) -> Cells:
@@ -89,12 +91,12 @@ def read_cells(scores: Evidence, counts: Evidence, total: float, most: float, ka
     S, C_seen, at = (np.ascontiguousarray(a[seen]) for a in (scores.S, C, scores.at))
     for _ in range(turns):
         sums = np.zeros((L, 4))
-        out = np.zeros((6, len(S)))
+        out = np.zeros((7, len(S)))
         _posterior(S, C_seen, at, scores.sigma, noise, lam, log_prior, trend, variance, kappa, out, sums)
         trend = trend + np.linalg.solve(Q + np.diag(sums[:, 1]), sums[:, 0] - Q @ trend)
         trend[0] = trend[1]
-        variance = float(np.clip((sums[:, 2].sum() + 3 * EFFECT_VARIANCE) / (sums[:, 3].sum() + 3), 0.02, 1.0))
-    out = np.zeros((6, len(C)))
+        variance = float(np.clip((sums[:, 2].sum() + 3 * EFFECT_VARIANCE) / (sums[:, 3].sum() + 3), 0.001, 1.0))
+    out = np.zeros((7, len(C)))
     _posterior(
         scores.S, C, scores.at, scores.sigma, noise, lam, log_prior, trend, variance, kappa, out, np.zeros((L, 4))
     )
@@ -152,7 +154,7 @@ def _posterior(
     out: Floats,
     sums: Floats,
 ) -> None:
-    """The mixture over the grid, cell by cell; fills `out` (6, cells) and the sums of EM (grid, 4).
+    """The mixture over the grid, cell by cell; fills `out` (7, cells) and the sums of EM (grid, 4).
 
     Given a point of the grid: C ~ N(lam, sC^2 + (MISFIT lam)^2); the effect as these raters see it, theta ~ N(trend,
     variance + kappa / lam); S ~ N(l (theta - at), sS^2) with l the posterior mean of the weighted count. theta is the
@@ -160,7 +162,7 @@ def _posterior(
     """
     L = len(lam)
     lw, mean, var = np.zeros(L), np.zeros(L), np.zeros(L)
-    score, fisher = np.zeros(L), np.zeros(L)
+    score, fisher, pull = np.zeros(L), np.zeros(L), np.zeros(L)
     for j in range(len(S)):
         top = -1e300
         for g in range(L):
@@ -176,14 +178,14 @@ def _posterior(
             w += -0.5 * np.log(q) + 0.5 * R * R * V / q + (S[j] * shift - 0.5 * shift * shift) / (sS * sS)
             mean[g] = trend[g] + variance * R / q
             var[g] = variance * (1 - variance / V) + variance * variance / V / q
-            score[g], fisher[g] = R / q, A / q
+            score[g], fisher[g], pull[g] = R / q, A / q, variance * count / (sS * sS * q)
             lw[g] = w
             top = max(top, w)
         t = 0.0
         for g in range(L):
             lw[g] = np.exp(lw[g] - top)
             t += lw[g]
-        size, m1, m2, p1, p2, lm, l2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        size, m1, m2, p1, p2, lm, l2, pulled = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for g in range(L):
             p = lw[g] / t
             s, log_lam = p * max(lam[g], 1e-9), np.log(max(lam[g], lam[1]))
@@ -194,9 +196,11 @@ def _posterior(
             p2 += s * log_lam * log_lam
             lm += p * lam[g]
             l2 += s * lam[g] * lam[g]
+            pulled += s * pull[g]
             sums[g, 0] += p * score[g]
             sums[g, 1] += p * fisher[g]
             sums[g, 2] += p * (mean[g] - trend[g]) ** 2
             sums[g, 3] += p * (1 - var[g] / variance)
         out[0, j], out[1, j] = m1 / size, m2 / size - (m1 / size) ** 2
         out[2, j], out[3, j], out[4, j], out[5, j] = p1 / size, p2 / size - (p1 / size) ** 2, lm, np.sqrt(l2 / size)
+        out[6, j] = pulled / size

@@ -19,7 +19,7 @@ from math import sqrt
 import numpy as np
 
 from dpsr.arrays import Floats
-from dpsr.certify.normal import affordable_squared_mu
+from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.certify.one_rating import CLIP, SHRINK, WIDTH, moment_settings, second_moments
 from dpsr.certify.people import MOMENT
 from dpsr.people import budget
@@ -190,7 +190,7 @@ def _moments_sensitivity() -> float:
 def _cells(population: Population, unit: Weights, uncertainty: Floats) -> Cells:
     lam = population.ratings * unit.mean
     zero, doubt = np.zeros(len(lam)), np.full(len(lam), _HIDDEN**2)
-    return Cells(zero, uncertainty, zero, doubt, lam, lam)
+    return Cells(zero, uncertainty, zero, doubt, lam, lam, zero)
 
 
 def _taste(population: Population, mu: float, asking: _AskingPeople | _AskingRatings, declared: bool) -> float:

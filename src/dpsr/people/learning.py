@@ -71,12 +71,12 @@ class Learning:
         levels, mean = self.population, np.zeros(len(self.prior.mean))
         mean[0] = self.prior.mean[0]
         effects, features = np.zeros(self.n_cells), np.zeros((self.n_cells, 0))
-        uncertainty, residual, crowd = np.zeros(self.n_cells), 1.0, None
+        uncertainty, residual, crowd, pull = np.zeros(self.n_cells), 1.0, None, None
         if self.cells is not None:
             cells, w = self.cells, np.maximum(self.cells.lam, 1e-12)
             columns = [one - np.average(one, weights=w) for one in (cells.effect, cells.popularity)]
             residual = max(_LEAST_RESIDUAL, 1 - float(np.average(columns[0] ** 2, weights=w)))
-            uncertainty = cells.uncertainty
+            uncertainty, pull = cells.uncertainty, cells.pull
             if self.factors is not None:
                 columns.append(self.factors.mean)
                 uncertainty = uncertainty + self.factors.variance @ np.diag(self.prior.covariance)[3:]
@@ -85,7 +85,7 @@ class Learning:
             crowd = Crowd(levels.people, plausible_activity(levels.counts), cells.lam, self.unit.by_activity)
         return ItemSide(
             self.scale, effects, uncertainty, features, residual, levels.spread, levels.level, mean,
-            self.prior.covariance, crowd,
+            self.prior.covariance, crowd, pull,
         )  # fmt: skip
 
     def add_scores(self, values: Floats, noise: float, alpha: float, gamma: float, weights: Weights) -> None:

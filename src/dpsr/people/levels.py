@@ -120,7 +120,8 @@ def read_levels(totals: Totals, table: Floats, table_noise: float) -> PeopleLeve
         level = np.linalg.solve(_random_walk() + np.diag(weight) + np.outer(mix, mix) / deviation**2, right)
         inverse = float((mix / SIZES).sum())
         raw = a_square / people - (mix * level**2).sum() - s2 * inverse
-        errors = (noise / people, 0.3 / np.sqrt(people), 2 * abs(overall) * deviation, s2 * s2_log * inverse)
+        of_means = np.sqrt(2 * float((mix * (between + s2 / SIZES) ** 2).sum()) / people)
+        errors = (noise / people, of_means, 2 * abs(overall) * deviation, s2 * s2_log * inverse)
         share, _ = _log_posterior(
             raw / s2, float(np.linalg.norm(errors)) / s2, LEVEL_VARIANCE, LEVEL_VARIANCE_LOG_DEVIATION
         )

@@ -1,6 +1,6 @@
 """The only room that knows the order of the stages."""
 
+from dpsr.pipeline.dpsr import DPSR
 from dpsr.pipeline.paper import PaperDPSR
-from dpsr.pipeline.value import DPSR
 
 __all__ = ["DPSR", "PaperDPSR"]

@@ -47,7 +47,7 @@ def check_payable(*, seeded: bool, as_published: bool, nobody: str = "no ledger 
         )
 
 
-class Doubt(NamedTuple):
+class Mismatch(NamedTuple):
     """What does not fit, and what to answer if it is meant: the field of an account, and the option."""
 
     words: str
@@ -78,7 +78,7 @@ def fingerprint_of(census: Census, unit: str = "value") -> str | None:
 class Account:
     """A data set's budget in a ledger, and the id under which this run will be charged to it.
 
-    `same_data` and `another_file` are what somebody answered where the ratings do not fit the name (`doubt`).
+    `same_data` and `another_file` are what somebody answered where the ratings do not fit the name (`mismatch`).
     """
 
     ledger: Ledger
@@ -117,7 +117,7 @@ class Account:
     def budget(self) -> Budget:
         return self.ledger.budget(self.dataset)
 
-    def doubt(self, fingerprint: str | None) -> Doubt | None:
+    def mismatch(self, fingerprint: str | None) -> Mismatch | None:
         """Why these ratings may not be the ones the name stands for; None if they are, or somebody answered for it."""
         if fingerprint is None:
             return None
@@ -126,23 +126,22 @@ class Account:
         own = {found for name, found in known if name == self.dataset}
         if others and not self.same_data:
             names = ", ".join(repr(name) for name in others)
-            return Doubt(SAME_DATA.format(here=repr(self.dataset), names=names), "same_data", "--same-data")
+            return Mismatch(SAME_DATA.format(here=repr(self.dataset), names=names), "same_data", "--same-data")
         if own and fingerprint not in own and not self.another_file:
-            return Doubt(ANOTHER_FILE.format(here=repr(self.dataset)), "another_file", "--another-file")
+            return Mismatch(ANOTHER_FILE.format(here=repr(self.dataset)), "another_file", "--another-file")
         return None
 
-    def answered(self, doubt: Doubt) -> Account:
+    def accepting(self, mismatch: Mismatch) -> Account:
         """The account of somebody who says that it is meant."""
-        same, another = (answer == doubt.answer for answer in ("same_data", "another_file"))
+        same, another = (answer == mismatch.answer for answer in ("same_data", "another_file"))
         return replace(self, same_data=self.same_data or same, another_file=self.another_file or another)
 
     def check(self, fingerprint: str | None) -> None:
         """Refuse ratings that do not fit the name, unless somebody answered for it."""
-        doubt = self.doubt(fingerprint)
-        if doubt is not None:
-            raise PrivacyError(
-                f"{doubt.words} If that is as it should be, say so with {doubt.answer}=True (or {doubt.option})."
-            )
+        mismatch = self.mismatch(fingerprint)
+        if mismatch is not None:
+            words, answer, option = mismatch
+            raise PrivacyError(f"{words} If that is as it should be, say so with {answer}=True (or {option}).")
 
     def charge(self, method: str, fingerprint: str | None = None) -> Charge:
         """Pay; after this the ledger knows `charge_id`, and whose ratings it was for."""

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from dpsr.certify.check import Check
 from dpsr.errors import ParameterError
-from dpsr.release.folder.budget import read_budget
+from dpsr.release.folder.budget_page import read_budget
 from dpsr.release.folder.examination import Examination, examined
-from dpsr.release.folder.files import AnyContents
 from dpsr.release.folder.layout import BUDGET, CARD
+from dpsr.release.folder.write import AnyContents
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.release.release import Contents

@@ -1,16 +1,13 @@
-"""What every pipeline shares: settings, the name of the stage it is in, and what it can do once it is fitted.
+"""What every pipeline shares: settings, and what it can do once it is fitted.
 
 Settings have scikit-learn's manners without its import, which alone would take a hundred megabytes;
-`sklearn.base.clone` asks for no more. Names of stages are fixed: no message depends on a rating.
+`sklearn.base.clone` asks for no more.
 """
 
 from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, ClassVar, Self, overload
@@ -19,22 +16,25 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.certify import Certificate
-from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.amounts import check_delta
+from dpsr.certify.certificate import UNITS, ChargeReference
 from dpsr.certify.manifest import MANIFEST, sha256_of
+from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.data.files.catalogue import read_catalogue
-from dpsr.data.score import root_mean_square_error
-from dpsr.errors import DataError, NotFittedError, ParameterError
+from dpsr.data.raw_statistics import root_mean_square_error
+from dpsr.errors import DataError, NotFittedError, ParameterError, PrivacyError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.made_up import with_made_up
-from dpsr.pipeline.notebook import shown_in_notebook
+from dpsr.pipeline.progress import announce, shown_in_notebook
 from dpsr.privacy.ledger.ledger import Charge
 from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.release import Personalised, Recommendations, atomic_folder
-from dpsr.release.folder.files import write_release
+from dpsr.release.folder.write import write_release
 from dpsr.release.likes import LikesRelease, PersonalisedLikes
-from dpsr.release.lists.tables import RecommendationLists
-from dpsr.release.people import PersonalisedPeople
+from dpsr.release.lists.list_tables import RecommendationLists
+from dpsr.release.people import PersonalisedPeople, check_takes_new_people
 from dpsr.release.release import ManyIds, Unknown
 from dpsr.types import Catalogue, Model
 from dpsr.types.mask import Ids
@@ -96,33 +96,36 @@ def checked_ratings(ratings: object) -> RawRatings:
     )
 
 
+def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool) -> None:
+    """Refuse a unit that is none, and a delta that is missing, not wanted or too small for any noise."""
+    if unit not in UNITS:
+        raise ParameterError(f"unit is one of {', '.join(UNITS)}, found {unit!r}.")
+    if unit == "value":
+        if delta is not None:
+            raise PrivacyError(
+                "the value of a rating is protected with delta = 0, which promises more at no cost, so no delta is "
+                "taken. Leave it out."
+            )
+        if declared:
+            raise ParameterError(
+                "who rated what is public at unit = 'value', so no list of items is declared. Leave items out, or "
+                "protect people with unit='user'."
+            )
+        return
+    if delta is None:
+        raise PrivacyError(
+            f"unit = {unit!r} needs a delta: the chance that the promise may fail, less than one over the number of "
+            "people. For a million people write delta=1e-7 (or --delta 1e-7)."
+        )
+    affordable_squared_mu(epsilon, (1 - DELTA_FOR_NAMES) * check_delta(delta))
+
+
 UNCHARGED = (
     "no ledger was charged: nobody adds this fit up with other releases of the same ratings. Keep count with "
     "fit(ratings, ledger='ledger.db') (to begin: dpsr ledger init). Said once."
 )
 _said = False
 _log = logging.getLogger("dpsr")
-
-Listener = Callable[[str], None]
-
-_listener: ContextVar[Listener | None] = ContextVar("dpsr_progress", default=None)
-
-
-@contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """While this is open, `listener` hears the name of every stage as it begins."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
-
-
-def announce(stage: str) -> None:
-    """A stage begins."""
-    listener = _listener.get()
-    if listener is not None:
-        listener(stage)
 
 
 class PrivateRecommender(Parameters, ABC):
@@ -157,7 +160,7 @@ class PrivateRecommender(Parameters, ABC):
         """
         raw = self.checked(ratings)
         raw = raw if timestamps else raw.without_timestamps()
-        with shown_in_notebook(listening):
+        with shown_in_notebook():
             if ledger is None:
                 self._say_uncharged()
                 self._payment = None
@@ -244,10 +247,16 @@ class PrivateRecommender(Parameters, ABC):
         return self.release.fold_in(items, values, n)
 
     def personalise(
-        self, ratings: RawRatings | RawInteractions
+        self, ratings: RawRatings | RawInteractions, *, new_people: bool = False
     ) -> Personalised | PersonalisedPeople | PersonalisedLikes:
-        """Predictions and lists for each person from their own raw rows and the release: for that person alone."""
-        return self.release.personalise(ratings)
+        """Predictions and lists for each person from their own raw rows and the release: for that person alone.
+
+        Where ratings of people are protected, say so if these are `new_people`, who were not fitted: then nothing of
+        their own is taken out of what is known about items.
+        """
+        if not new_people:
+            return self.release.personalise(ratings)
+        return check_takes_new_people(self.release).personalise(checked_ratings(ratings), new_people=True)
 
     def with_titles(self, items: str | Path | Catalogue) -> Self:
         """Lists and cards name items by their titles: from a file (CSV, Parquet, ...) or a catalogue."""
@@ -261,7 +270,9 @@ class PrivateRecommender(Parameters, ABC):
         Where people or ratings are protected it holds `people` made-up ones: about as many as there are unless told, 0
         for none. They are drawn from the release alone and cost nothing.
         """
-        contents, payment = with_made_up(self.release.contents, people), self._payment
+        contents, payment = self.release.contents, self._payment
+        if people is not None:
+            contents = with_made_up(contents, people)
         with atomic_folder(Path(path), overwrite=overwrite) as draft:
             write_release(contents, draft, pages=pages_of(contents))
             if payment is not None:

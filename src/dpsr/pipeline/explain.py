@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from dpsr.certify.amounts import check_epsilon
-from dpsr.certify.normal import affordable_squared_mu, gaussian_epsilon, tail_up
+from dpsr.certify.normal_price import affordable_squared_mu, gaussian_epsilon, tail_up
 from dpsr.certify.odds import belief_at_least, belief_at_most, guess_right, odds_factor
 from dpsr.certify.parts import ChannelPart
 from dpsr.certify.people import NormalPart
-from dpsr.pipeline.people import check_unit
+from dpsr.pipeline.estimator import check_unit
 from dpsr.privacy.channels import optimal_channel
 from dpsr.release import Release
 from dpsr.release.likes import LikesRelease

@@ -19,7 +19,7 @@ import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.amounts import check_delta
-from dpsr.certify.normal import affordable_squared_mu
+from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.likes import plan
 from dpsr.likes.activity import Activity
@@ -29,7 +29,7 @@ from dpsr.likes.pairs import moments_of_pairs
 from dpsr.likes.popularity import Popularity
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, learn_taste
-from dpsr.pipeline.estimator import announce
+from dpsr.pipeline.progress import announce
 from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.privacy.vault.people.likes_vault import LikesVault
 from dpsr.types.item_side import SIZES, Crowd, ItemIndex

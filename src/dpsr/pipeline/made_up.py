@@ -9,7 +9,7 @@ import pyarrow as pa
 from dpsr.errors import ParameterError
 from dpsr.release import Release
 from dpsr.release.folder.atomic import atomic_table
-from dpsr.release.folder.files import AnyContents
+from dpsr.release.folder.write import AnyContents
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.synthesis.people import Synthesis
@@ -31,12 +31,10 @@ def check_made_up(unit: str, people: int | None) -> None:
     Synthesis(people)
 
 
-def with_made_up(contents: AnyContents, people: int | None) -> AnyContents:
-    """The same contents with so many made-up people, 0 for none; None leaves them as they are."""
+def with_made_up(contents: AnyContents, people: int) -> AnyContents:
+    """The same contents with so many made-up people, 0 for none."""
     check_made_up(contents.certificate.unit, people)
-    if people is None or not isinstance(contents, ItemRelease | LikesRelease):
-        return contents
-    return contents.with_people(people)
+    return contents.with_people(people) if isinstance(contents, ItemRelease | LikesRelease) else contents
 
 
 def more_made_up(

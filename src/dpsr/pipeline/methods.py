@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dpsr.pipeline.dpsr import DPSR
 from dpsr.pipeline.paper import PaperDPSR
-from dpsr.pipeline.value import DPSR
 from dpsr.types import Catalogue
 
 

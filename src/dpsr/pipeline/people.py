@@ -17,11 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Floats, Ints
-from dpsr.certify.amounts import check_delta
-from dpsr.certify.certificate import UNITS
-from dpsr.certify.normal import affordable_squared_mu
 from dpsr.certify.one_rating import CLIP, SHRINK, WIDTH
-from dpsr.errors import ParameterError, PrivacyError
+from dpsr.errors import ParameterError
 from dpsr.people import budget
 from dpsr.people.budget import (
     best_round,
@@ -35,9 +32,8 @@ from dpsr.people.budget import (
 from dpsr.people.factors import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
 from dpsr.people.learning import Learning
 from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
-from dpsr.pipeline.estimator import announce
+from dpsr.pipeline.progress import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
-from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.privacy.vault.people.contributions import coefficients_reach
 from dpsr.types.catalogue import Catalogue
 from dpsr.types.item_side import ItemIndex, ItemSide
@@ -244,30 +240,6 @@ def _factors_pay(vault: PeopleVault, state: Learning, order: Ints, revealed: Flo
     mu = vault.mu / vault.replaced
     facts = (state.population, state.cells, state.unit, state.popularity_slope)
     return factors_pay(mu, vault.left, *facts, order, revealed)
-
-
-def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool) -> None:
-    """Refuse a unit that is none, and a delta that is missing, not wanted or too small for any noise."""
-    if unit not in UNITS:
-        raise ParameterError(f"unit is one of {', '.join(UNITS)}, found {unit!r}.")
-    if unit == "value":
-        if delta is not None:
-            raise PrivacyError(
-                "the value of a rating is protected with delta = 0, which promises more at no cost, so no delta is "
-                "taken. Leave it out."
-            )
-        if declared:
-            raise ParameterError(
-                "who rated what is public at unit = 'value', so no list of items is declared. Leave items out, or "
-                "protect people with unit='user'."
-            )
-        return
-    if delta is None:
-        raise PrivacyError(
-            f"unit = {unit!r} needs a delta: the chance that the promise may fail, less than one over the number of "
-            "people. For a million people write delta=1e-7 (or --delta 1e-7)."
-        )
-    affordable_squared_mu(epsilon, (1 - DELTA_FOR_NAMES) * check_delta(delta))
 
 
 def declared_items(items: Ids | Catalogue | None) -> pa.Array | None:

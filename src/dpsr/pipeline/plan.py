@@ -48,12 +48,16 @@ class Plan:
         }
 
 
-def budgets_of(epsilons: str) -> list[float]:
-    """Budgets separated by commas."""
+def parse_epsilons(text: str) -> tuple[float, ...]:
+    """Budgets from a comma-separated list.
+
+    >>> parse_epsilons("0.5, 1,3")
+    (0.5, 1.0, 3.0)
+    """
     try:
-        return [float(text) for text in epsilons.split(",")]
+        return tuple(float(part) for part in text.split(","))
     except ValueError as error:
-        raise ParameterError(f"budgets are numbers separated by commas, found {epsilons!r}. Try 0.5,1,2.") from error
+        raise ParameterError(f"epsilons are numbers separated by commas, found {text!r}. Write 0.5,1,3.") from error
 
 
 def check_spread(scale: Scale, spread: float | None) -> None:
@@ -67,7 +71,7 @@ def check_spread(scale: Scale, spread: float | None) -> None:
 
 def plan_table(ratings: RawRatings, epsilons: str, *, spread: float | None = None) -> Plan:
     """Forecasts for a comma-separated list of budgets."""
-    budgets = budgets_of(epsilons)
+    budgets = parse_epsilons(epsilons)
     width = ratings.scale.width
     check_spread(ratings.scale, spread)
     components = Components()

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from dpsr.data.spread import raw_spread
+from dpsr.data.raw_statistics import raw_spread
 from dpsr.errors import ParameterError
 from dpsr.people.forecast import PeopleForecast, Population, forecast, people_for_factors
-from dpsr.pipeline.people import check_unit
-from dpsr.pipeline.plan import TYPICAL_SPREAD, budgets_of, check_spread
+from dpsr.pipeline.estimator import check_unit
+from dpsr.pipeline.plan import TYPICAL_SPREAD, check_spread, parse_epsilons
 from dpsr.types import Scale
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of
 from dpsr.types.raw import RawRatings
@@ -93,7 +93,7 @@ def plan_people(
     """
     if unit not in PLANNED:
         raise ParameterError(f"a plan for people is made for the units {' and '.join(PLANNED)}, found {unit!r}.")
-    budgets = budgets_of(epsilons)
+    budgets = parse_epsilons(epsilons)
     for epsilon in budgets:
         check_unit(unit, epsilon, delta, declared)
     assert delta is not None

@@ -28,15 +28,15 @@ from dpsr.engine.work_folder import clear_dead_runs
 from dpsr.errors import DpsrError, LedgerError, ParameterError, ReleaseError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.cards import pages_of
-from dpsr.pipeline.estimator import announce
+from dpsr.pipeline.dpsr import DPSR
 from dpsr.pipeline.likes import check_likes
 from dpsr.pipeline.made_up import check_made_up, with_made_up
 from dpsr.pipeline.paper import PaperDPSR
-from dpsr.pipeline.value import DPSR
+from dpsr.pipeline.progress import announce
 from dpsr.privacy.ledger.ledger import Budget
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, atomic_folder, check_disk_space, check_target, expected_bytes, write_release
-from dpsr.release.folder.files import AnyContents
+from dpsr.release.folder.write import AnyContents
 from dpsr.release.keys import SigningKey
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
@@ -172,7 +172,8 @@ def _made(
 
 def _finished(contents: AnyContents, catalogue: Catalogue | None, people: int | None) -> AnyContents:
     """With titles, and with made-up people."""
-    return with_made_up(_titled(contents, catalogue), people)
+    titled = _titled(contents, catalogue)
+    return titled if people is None else with_made_up(titled, people)
 
 
 def _titled(contents: AnyContents, catalogue: Catalogue | None) -> AnyContents:

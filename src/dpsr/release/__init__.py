@@ -2,7 +2,7 @@
 
 from dpsr.release.folder.atomic import atomic_folder, check_disk_space, check_target
 from dpsr.release.folder.examination import load_release
-from dpsr.release.folder.files import expected_bytes, write_release
+from dpsr.release.folder.write import expected_bytes, write_release
 from dpsr.release.lists.fold_in import FoldedInUser
 from dpsr.release.lists.ranking import Recommendations
 from dpsr.release.personalise import Personalised

@@ -19,10 +19,10 @@ from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.engine import MemoryTable, Table
 from dpsr.errors import ParameterError, ReleaseError
-from dpsr.release.adapters import IdMap, UserItems, matrices, tables
+from dpsr.release.adapters import IdMap, UserItems, frames, matrices
 from dpsr.release.lists.fold_in import FoldedInUser
+from dpsr.release.lists.list_tables import RecommendationLists
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
-from dpsr.release.lists.tables import RecommendationLists
 from dpsr.release.personalise import Personalised
 from dpsr.types import Catalogue, Mask, Model, NoisyRatings, OpensOwnRows, PersonalModel, Scale
 from dpsr.types.mask import Ids
@@ -155,7 +155,7 @@ class Release:
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release folder, whole or not at all."""
-        from dpsr.release.folder.files import write_release
+        from dpsr.release.folder.write import write_release
 
         return write_release(self.contents, Path(path), overwrite=overwrite)
 
@@ -195,15 +195,15 @@ class Release:
 
     def to_arrow(self) -> pa.Table:
         """The private ratings as an Arrow table: user, item, rating and perhaps timestamp."""
-        return tables.arrow_table(self)
+        return frames.arrow_table(self)
 
     def to_pandas(self) -> Any:
         """The private ratings as a pandas DataFrame."""
-        return tables.pandas_frame(self)
+        return frames.pandas_frame(self)
 
     def to_polars(self) -> Any:
         """The private ratings as a polars DataFrame."""
-        return tables.polars_frame(self)
+        return frames.polars_frame(self)
 
     def to_scipy(self) -> Any:
         """The private ratings as a `scipy.sparse.csr_array`, users x items; `ids` names its rows and columns."""
@@ -215,17 +215,17 @@ class Release:
 
     def to_surprise(self) -> Any:
         """A `surprise.Dataset` of the private ratings, with raw ids and the declared scale."""
-        return tables.surprise_dataset(self)
+        return frames.surprise_dataset(self)
 
     def to_torch(self) -> Any:
         """A PyTorch `Dataset` of (user code, item code, private rating)."""
-        tables.optional("torch", "to_torch")
+        frames.optional("torch", "to_torch")
         from dpsr.release.adapters.for_torch import RatingDataset
 
         return RatingDataset(self)
 
     def _repr_html_(self) -> str:
-        from dpsr.release.lists.tables import html_table
+        from dpsr.release.lists.list_tables import html_table
 
         m, n = self.mask.shape
         facts = {

@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from dpsr.certify import Certificate, odds
 from dpsr.certify.parts import DividedSumsPart, PricedPart
-from dpsr.release.folder.budget import Budget
+from dpsr.release.folder.budget_page import Budget
 from dpsr.release.release import Contents
 from dpsr.report.facts import (
     Bin,

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Floats, Ints
-from dpsr.release.folder.budget import Budget
+from dpsr.release.folder.budget_page import Budget
 from dpsr.release.likes import LikesRelease
 from dpsr.release.likes.model import model_of, own_rows
 from dpsr.release.lists.ranking import score_pairs

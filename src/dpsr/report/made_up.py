@@ -21,7 +21,7 @@ NOT_ASKED = "not asked"
 
 
 @dataclass(frozen=True)
-class Beside:
+class ComparedFigure:
     """One figure as the release has it, and as the made-up people have it."""
 
     name: str
@@ -30,7 +30,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class ItemBeside:
+class ComparedItem:
     """A popular item: its mean and its share of all ratings, weighted, as released and among made-up people."""
 
     item: Name
@@ -47,9 +47,9 @@ class MadeUpFacts:
     people: str
     ratings: str
     seed: int
-    figures: list[Beside]
-    activity: list[Beside]
-    items: list[ItemBeside]
+    figures: list[ComparedFigure]
+    activity: list[ComparedFigure]
+    items: list[ComparedItem]
     scale: list[tuple[str, str]]
     """Levels with their shares among made-up ratings."""
 
@@ -65,23 +65,27 @@ def made_up_facts(release: ItemRelease) -> MadeUpFacts | None:
         f"{len(people.cells):,}",
         asked.seed,
         _figures(release, people),
-        activity_beside(release.crowd.activity, np.diff(people.indptr)),
+        compared_activity(release.crowd.activity, np.diff(people.indptr)),
         _items(release, people),
         [(f"{value:g}", percent(share)) for value, share in zip(release.scale.values, shares, strict=True)],
     )
 
 
-def _figures(release: ItemRelease, people: MadeUpPeople) -> list[Beside]:
+def _figures(release: ItemRelease, people: MadeUpPeople) -> list[ComparedFigure]:
     side, crowd, half = release.side, release.crowd, release.scale.width / 2
     per_person = float(crowd.activity @ MEAN_MET / crowd.activity.sum())
     values = release.scale.values[people.places]
     together = _met_together(people, np.argsort(-crowd.counts, kind="stable")[:2])
     return [
-        Beside("people", f"about {float(f'{crowd.people:.2g}'):,.0f}", f"{people.n_people:,}"),
-        Beside("ratings of a person, on average", f"{per_person:.1f}", f"{len(people.cells) / people.n_people:.1f}"),
-        Beside("mean rating", f"{_expected(release, people).mean():.2f}", f"{values.mean():.2f}"),
-        Beside("deviation of a rating around its person’s mean", f"{half * side.spread:.2f}", _spread(people, values)),
-        Beside("people who met both of the two most popular items", NOT_ASKED, percent(together)),
+        ComparedFigure("people", f"about {float(f'{crowd.people:.2g}'):,.0f}", f"{people.n_people:,}"),
+        ComparedFigure(
+            "ratings of a person, on average", f"{per_person:.1f}", f"{len(people.cells) / people.n_people:.1f}"
+        ),
+        ComparedFigure("mean rating", f"{_expected(release, people).mean():.2f}", f"{values.mean():.2f}"),
+        ComparedFigure(
+            "deviation of a rating around its person’s mean", f"{half * side.spread:.2f}", _spread(people, values)
+        ),
+        ComparedFigure("people who met both of the two most popular items", NOT_ASKED, percent(together)),
     ]
 
 
@@ -102,16 +106,16 @@ def _met_together(people: MadeUpPeople, pair: Ints) -> float:
     return float((met[0] & met[1]).mean())
 
 
-def activity_beside(activity: Floats, numbers: Ints) -> list[Beside]:
+def compared_activity(activity: Floats, numbers: Ints) -> list[ComparedFigure]:
     """People by octave, as released and as made up; octaves that are empty on both sides are left out."""
     noisy = activity / activity.sum()
     made = np.bincount(activity_of(numbers), minlength=ACTIVITY_BINS) / len(numbers)
     names = ["1", *(f"{2**k:,} to {2 ** (k + 1) - 1:,}" for k in range(1, ACTIVITY_BINS - 1)), f"{2**13:,} and more"]
     rows = zip(names, noisy, made, strict=True)
-    return [Beside(name, percent(a), percent(b)) for name, a, b in rows if max(a, b) >= 5e-4]
+    return [ComparedFigure(name, percent(a), percent(b)) for name, a, b in rows if max(a, b) >= 5e-4]
 
 
-def _items(release: ItemRelease, people: MadeUpPeople, n: int = 8) -> list[ItemBeside]:
+def _items(release: ItemRelease, people: MadeUpPeople, n: int = 8) -> list[ComparedItem]:
     """The most popular items that may be named."""
     side, crowd, index = release.side, release.crowd, release.index
     if len(index.named) == 0:
@@ -126,7 +130,7 @@ def _items(release: ItemRelease, people: MadeUpPeople, n: int = 8) -> list[ItemB
     titles = release.titles or [None] * len(index.named)
     names = [titles[place] or index.named[place].as_py() for place in top.tolist()]
     return [
-        ItemBeside(
+        ComparedItem(
             display_name(name), f"{expected[c]:.2f}", f"{means[c]:.2f}",
             percent(crowd.counts[c] / crowd.counts.sum()), percent(weighted[c]),
         )

@@ -12,7 +12,7 @@ import numpy as np
 from dpsr.arrays import Floats
 from dpsr.release.likes import LikesRelease
 from dpsr.report.facts import Name, display_name
-from dpsr.report.made_up import Beside, activity_beside, percent
+from dpsr.report.made_up import ComparedFigure, compared_activity, percent
 from dpsr.synthesis.likes import MadeUpLikes
 from dpsr.synthesis.meeting import MEAN_MET
 from dpsr.types.item_side import activity_of
@@ -21,7 +21,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True)
-class LikedBeside:
+class ComparedItem:
     """A popular item: its share of all interactions, weighted, as released and among made-up people."""
 
     item: Name
@@ -36,9 +36,9 @@ class MadeUpLikesFacts:
     people: str
     interactions: str
     seed: int
-    figures: list[Beside]
-    activity: list[Beside]
-    items: list[LikedBeside]
+    figures: list[ComparedFigure]
+    activity: list[ComparedFigure]
+    items: list[ComparedItem]
 
 
 def made_up_likes_facts(release: LikesRelease) -> MadeUpLikesFacts | None:
@@ -48,17 +48,17 @@ def made_up_likes_facts(release: LikesRelease) -> MadeUpLikesFacts | None:
         return None
     per_person = float(crowd.activity @ MEAN_MET / crowd.activity.sum())
     figures = [
-        Beside("people", f"about {float(f'{crowd.people:.2g}'):,.0f}", f"{people.n_people:,}"),
-        Beside(
+        ComparedFigure("people", f"about {float(f'{crowd.people:.2g}'):,.0f}", f"{people.n_people:,}"),
+        ComparedFigure(
             "interactions of a person, on average", f"{per_person:.1f}", f"{len(people.cells) / people.n_people:.1f}"
         ),
     ]
-    activity = activity_beside(crowd.activity, np.diff(people.indptr))
+    activity = compared_activity(crowd.activity, np.diff(people.indptr))
     shown = f"{people.n_people:,}", f"{len(people.cells):,}"
     return MadeUpLikesFacts(*shown, asked.seed, figures, activity, _items(release, people))
 
 
-def _items(release: LikesRelease, people: MadeUpLikes) -> list[LikedBeside]:
+def _items(release: LikesRelease, people: MadeUpLikes) -> list[ComparedItem]:
     """The most popular items that may be named."""
     index, released = release.index, release.crowd.counts / release.crowd.counts.sum()
     if len(index.named) == 0:
@@ -68,7 +68,7 @@ def _items(release: LikesRelease, people: MadeUpLikes) -> list[LikedBeside]:
     titles = release.titles or [None] * len(index.named)
     names = [titles[place] or index.named[place].as_py() for place in top.tolist()]
     return [
-        LikedBeside(display_name(name), percent(released[cell]), percent(made[cell]))
+        ComparedItem(display_name(name), percent(released[cell]), percent(made[cell]))
         for name, cell in zip(names, index.named_cells[top].tolist(), strict=True)
     ]
 

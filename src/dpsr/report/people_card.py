@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from dpsr.certify import Certificate, odds
 from dpsr.certify.people import NormalPart
-from dpsr.release.folder.budget import Budget
+from dpsr.release.folder.budget_page import Budget
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.report.card import Limit, budget_facts, environment, page_policy, source

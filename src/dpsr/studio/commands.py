@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dpsr.database import is_address
 from dpsr.studio.choices import Choices
-from dpsr.studio.tables import query_for
+from dpsr.studio.database_tables import query_for
 
 GRID = (
     "0.05", "0.1", "0.15", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1", "1.25", "1.5", "1.75", "2",

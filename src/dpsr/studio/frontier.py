@@ -11,8 +11,8 @@ from typing import Any
 
 from dpsr.certify.odds import belief_at_most, factor_text, percent_up
 from dpsr.studio import commands
-from dpsr.studio.asking import Answers
 from dpsr.studio.choices import Choices
+from dpsr.studio.processes import Answers
 
 WIDTH, HEIGHT, EDGE = 640, 220, 12
 """Of the plot, in its own units."""
@@ -39,10 +39,6 @@ class Step:
     @property
     def error_text(self) -> str:
         return f"{self.error:.2f}"
-
-    @property
-    def share_text(self) -> str:
-        return f"{100 * self.share:.0f} %"
 
 
 @dataclass(frozen=True)

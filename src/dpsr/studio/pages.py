@@ -12,11 +12,11 @@ from dpsr.certify.odds import belief_at_most, factor_text, percent_up
 from dpsr.database import is_address
 from dpsr.errors import DpsrError
 from dpsr.studio import commands, folders
-from dpsr.studio.asking import Outcome, ask
 from dpsr.studio.choices import Choices
+from dpsr.studio.database_tables import columns_of, tables_of
 from dpsr.studio.frontier import HEIGHT, WIDTH, forecast
+from dpsr.studio.processes import Outcome, ask
 from dpsr.studio.runs import BusyError
-from dpsr.studio.tables import columns_of, tables_of
 from dpsr.web.guard import Refusal
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import IO, Any
 
-from dpsr.studio.asking import command_line, complaint, outcome_of
+from dpsr.studio.processes import command_line, complaint, outcome_of
 
 BUSY = (
     "One release is made at a time, and one is being made now. Wait until it is done, then look at what the ledger has "

@@ -24,8 +24,8 @@ from dpsr.types.likes_side import LikesSide
 _MOST_WELCOME = 4.0
 """Nobody is more than so many times as fond of an item as everybody is on average."""
 
-_AT_ONCE = 1 << 20
-"""Draws whose taste is looked at together."""
+_AT_ONCE = 1 << 16
+"""Draws whose taste is looked at together: two dozen megabytes."""
 
 
 @dataclass(frozen=True, eq=False)

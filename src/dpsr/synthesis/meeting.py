@@ -33,6 +33,9 @@ _TURNS, _NEWTON, _ROUNDS = 40, 30, 100
 _LONGEST = 8
 """Draws for each item that somebody is to meet, at most, in a round."""
 
+_AT_ONCE, _REFUSED = 1 << 20, 4
+"""Draws at a time, which bounds memory, and how many there are for one that is kept."""
+
 _MOST_WORK = 1 << 31
 """People times cells that are looked at one by one, where drawing again does not end."""
 
@@ -114,31 +117,52 @@ def chances_met(count: int, propensity: Floats) -> Floats:
     return np.asarray(1 - np.exp(-_times(np.array([n]), propensity, np.ones(len(propensity)))[0] * propensity))
 
 
+Welcome = Callable[[Ints, Ints], Floats]
+"""With which chance a draw is kept, of people and cells."""
+
+
 def items_met(
-    counts: Ints,
-    propensity: Floats,
-    rng: np.random.Generator,
-    welcome: Callable[[Ints, Ints], Floats] | None = None,
+    counts: Ints, propensity: Floats, rng: np.random.Generator, welcome: Welcome | None = None
 ) -> tuple[Ints, Ints]:
     """Cells met by people with so many items each, none twice: pointers, and cells ascending for each person.
 
-    With `welcome` (people, cells), a draw is kept with that chance: a person's propensities are the products.
+    With `welcome` (people, cells), a draw is kept with that chance: a person's propensities are the products. People
+    are served in groups, so that memory does not grow with them.
+    """
+    wanted = np.minimum(counts, int((propensity > 0).sum()))
+    length = np.ceil(np.minimum(1.1 * _draws_needed(wanted, propensity), _LONGEST * wanted)).astype(np.int64) + 4
+    length *= 1 if welcome is None else _REFUSED
+    group = np.cumsum(length) // _AT_ONCE
+    numbers, cells = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for people in np.split(np.arange(len(counts)), np.flatnonzero(np.diff(group)) + 1):
+        owners, met = _met(people, wanted[people], length[people], propensity, rng, welcome)
+        numbers.append(np.bincount(owners, minlength=len(people)))
+        cells.append(met)
+    return np.cumsum(np.concatenate(numbers)), np.concatenate(cells)
+
+
+def _met(
+    people: Ints,
+    wanted: Ints,
+    length: Ints,
+    propensity: Floats,
+    rng: np.random.Generator,
+    welcome: Welcome | None,
+) -> tuple[Ints, Ints]:
+    """Places among `people`, ascending, and the cells they met.
 
     The first n different ones of a sequence of independent draws are n draws without repetition. Sequences are as long
     as n different ones take; whoever lacks some draws on, and after some rounds gets the rest at once: of the others
     those with the smallest exponential numbers over p, which is the same law (Efraimidis and Spirakis 2006). Where that
     would take too long they end with less.
     """
-    total, n, m = np.cumsum(propensity), len(propensity), len(counts)
-    wanted = np.minimum(counts, int((propensity > 0).sum()))
-    length = np.ceil(np.minimum(1.1 * _draws_needed(wanted, propensity), _LONGEST * wanted)).astype(np.int64) + 4
+    total, n, m = np.cumsum(propensity), len(propensity), len(people)
     keys, missing, done = np.zeros(0, dtype=np.int64), wanted, []
-    more = 1 if welcome is None else 4
-    for turn in range(_ROUNDS):
-        owner = np.repeat(np.arange(m), more * (length if turn == 0 else 2 * missing))
+    for _ in range(_ROUNDS):
+        owner = np.repeat(np.arange(m), length)
         cells = np.minimum(np.searchsorted(total, rng.random(len(owner)) * total[-1], side="right"), n - 1)
         if welcome is not None:
-            kept = rng.random(len(owner)) < welcome(owner, cells)
+            kept = rng.random(len(owner)) < welcome(people[owner], cells)
             owner, cells = owner[kept], cells[kept]
         keys = _first_different(np.concatenate([keys, owner * n + cells]), wanted, n)
         missing = wanted - np.bincount(keys // n, minlength=m)
@@ -147,6 +171,7 @@ def items_met(
         keys, wanted = keys[~whole], np.where(missing == 0, 0, wanted)
         if not missing.any():
             break
+        length = 2 * missing * (1 if welcome is None else _REFUSED)
     owners = np.unique(keys // n)
     if len(owners) * n <= _MOST_WORK:
         keys = np.sort(keys)
@@ -156,8 +181,7 @@ def items_met(
             for u, (first, last) in zip(owners, ends, strict=True)
         ]
     met = np.sort(np.concatenate([*done, keys]))
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(met // n, minlength=m))])
-    return indptr.astype(np.int64), met % n
+    return met // n, met % n
 
 
 def _draws_needed(counts: Ints, propensity: Floats) -> Floats:

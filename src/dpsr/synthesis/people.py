@@ -3,7 +3,11 @@
     n_u               by the noisy numbers of people by activity                                    (`meeting`)
     items             without repetition, so that each is met as often as its noisy count says      (`meeting`)
     w_u ~ N(m, P)     own level, slopes and tastes
-    y_uj              mean level(n_u) + effect_j + w_u . (1, F_j), variance residual + uncertainty_j  (`rating`)
+    y_uj              mean level(n_u) + effect_j + w_u . (1, F_j), variance residual + uncertainty_j
+
+A rating is a normal number, rounded to the nearest level and cut at the ends of the scale, which bends its mean. A
+table of means is inverted, so that the mean of a rating is what was asked for wherever levels can have it at all; its
+variance is, away from the ends.
 
 Which items somebody meets depends on their popularity alone: no question asks which are met together, so the tables
 know nothing about it. The seed is public. It makes a table reproducible, which is how anyone can see that nothing but
@@ -19,12 +23,17 @@ import numpy as np
 from dpsr.arrays import Floats, Ints
 from dpsr.errors import ParameterError
 from dpsr.synthesis.meeting import MEAN_MET, Meetings, items_met, numbers_met, propensities
-from dpsr.synthesis.rating import draw_levels
 from dpsr.types.item_side import Crowd, ItemSide
 
 MOST_PEOPLE = 100_000_000
 USUAL_RATINGS = 2_000_000
 """As many people as there are, noisily, are made up unless told; fewer where they would have more ratings than this."""
+
+
+_NARROWEST = 0.35
+"""Deviation before rounding, in steps between levels: below it means would go up in stairs."""
+
+_WIDTHS, _CENTRES, _POINTS = 8, 241, 801
 
 
 @dataclass(frozen=True)
@@ -86,3 +95,29 @@ def _ratings(
     for a in range(k - 1):
         y += own[owners, a + 1] * side.features[cells, a]
     return side.spread * y, side.spread**2 * (side.residual + side.uncertainty[cells])
+
+
+def draw_levels(mean: Floats, variance: Floats, n_levels: int, rng: np.random.Generator) -> Ints:
+    """One level, 0 to `n_levels` - 1, for each mean and variance; both in half-widths around the midpoint."""
+    step = 2 / (n_levels - 1)
+    m, v = (mean + 1) / step, variance / step**2  # in levels
+    deviation = np.sqrt(np.maximum(v - 1 / 12, _NARROWEST**2))
+    widths = np.geomspace(deviation.min(initial=1.0), deviation.max(initial=1.0), _WIDTHS)
+    nearest = np.argmin(np.abs(np.log(deviation)[:, None] - np.log(widths)), axis=1)
+    centre = np.empty(len(m))
+    for w, width in enumerate(widths):
+        here = nearest == w
+        centres, means = _means(float(width), n_levels)
+        centre[here] = np.interp(m[here], means, centres)
+    drawn = np.rint(centre + widths[nearest] * rng.standard_normal(len(m)))
+    return np.clip(drawn, 0, n_levels - 1).astype(np.int64)
+
+
+def _means(width: float, n_levels: int) -> tuple[Floats, Floats]:
+    """Centres of the normal, and what the mean of the rounded and cut number is at each; both ascending."""
+    z = np.linspace(-6, 6, _POINTS)
+    p = np.exp(-0.5 * z**2)
+    p /= p.sum()
+    centres = np.linspace(-3 * width - 1, n_levels + 3 * width, _CENTRES)
+    means = np.clip(np.rint(centres[:, None] + width * z), 0, n_levels - 1) @ p
+    return centres, np.maximum.accumulate(means)

@@ -17,13 +17,15 @@ import pyarrow as pa
 
 from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.linalg.own_regression import predict_pairs, regress
-from dpsr.linalg.rows import PeopleRows
+from dpsr.linalg.people_rows import PeopleRows
 from dpsr.types.mask import Ids, codes_of, id_array
 from dpsr.types.scale import Scale
 
 HASHED_CELLS = 1 << 16
 """Cells where no list of items was declared: some three times the items of the largest catalogues we have in mind, and
 their noise costs nothing, for it is the same on every cell."""
+
+_WHOLE = re.compile(r"-?[0-9]{1,40}")
 
 CENTRE = 0.25
 """Own levels are measured from a quarter of the half-width above the middle of the scale: ratings lie there, as a guess
@@ -32,6 +34,9 @@ before anything is asked."""
 ACTIVITY_BINS = 14
 """Octaves of the number of ratings of a person: 1, 2 to 3, 4 to 7, ..., 8192 and more."""
 
+
+_MOST_OWN = 0.9
+"""A rating is believed to have made up at most so much of an effect: which weight it had is known by octave alone."""
 
 SIZES: Floats = np.concatenate([[1.0], 1.45 * 2.0 ** np.arange(1, ACTIVITY_BINS)])
 """Typical number of ratings in an octave of activity: the mean of a density ~ 1/n."""
@@ -57,9 +62,6 @@ def spelt(ids: pa.Array) -> list[str]:
     (['7', '7a', '-7'], ['7'])
     """
     return [str(int(one)) if _WHOLE.fullmatch(one) else one for one in map(str, ids.to_pylist())]
-
-
-_WHOLE = re.compile(r"-?[0-9]{1,40}")
 
 
 def activity_of(counts: AnyInts) -> Ints:
@@ -106,6 +108,7 @@ class ItemSide:
     own_levels (ACTIVITY_BINS)      mean own level of people with so many ratings, in half-widths
     mean, covariance (k)            where people's coefficients on (1, features) lie
     crowd                           how many people, how active, and what they meet; None before it was asked
+    pull (cells)                    what a residual of weight one added to the effect of its cell; None before
     """
 
     scale: Scale
@@ -118,6 +121,7 @@ class ItemSide:
     mean: Floats
     covariance: Floats
     crowd: Crowd | None = None
+    pull: Floats | None = None
 
     @property
     def n_cells(self) -> int:
@@ -145,6 +149,28 @@ class ItemSide:
         )  # fmt: skip
         return OwnSide(level, *fitted)
 
+    def own_side_of_fitted(self, rows: PeopleRows) -> OwnSide:
+        """The same for people from whose ratings, among others', the effects were learned.
+
+        An effect m holds h r of a rating that lies r above its person's level, h = pull times the rating's weight, so
+        somebody would find their own ratings confirmed. Without that rating it is (m - h r) / (1 - h): with this their
+        coefficients are found again.
+        """
+        own = self.own_side(rows)
+        if self.pull is None or self.crowd is None or self.features.shape[1] == 0:
+            return own
+        counts, cells = np.diff(rows.indptr), rows.cells
+        h = np.minimum(self.pull[cells] * np.repeat(self.crowd.weights[activity_of(counts)], counts), _MOST_OWN)
+        effects, features = self.effects[cells], self.features[cells]
+        beside = own.residuals + np.repeat(own.coefficients[:, 1], counts) * features[:, 0]  # r - m
+        less = h * beside / (1 - h)
+        features[:, 0] -= less
+        fitted = regress(
+            rows.indptr, np.arange(len(cells)), rows.y / self.spread, own.level, effects - less, features,
+            self.uncertainty[cells], self.residual, self.mean, self.covariance,
+        )  # fmt: skip
+        return OwnSide(own.level, *fitted)
+
     def predict(self, own: OwnSide, people: Ints, cells: Ints) -> Floats:
         """Ratings of pairs, inside the scale; `people` are places in `own`, a cell of -1 is an unknown item."""
         y = predict_pairs(people, cells, own.level, self.effects, self.features, own.coefficients)
@@ -156,7 +182,7 @@ class ItemSide:
 
     @cached_property
     def stranger(self) -> OwnSide:
-        """Somebody of whom nothing is known, with the number of ratings that most say least about: one."""
+        """Somebody of whom nothing is known: coefficients as expected, and the level of people with one rating."""
         k = len(self.mean)
         empty = np.zeros(0)
         return OwnSide(

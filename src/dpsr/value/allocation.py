@@ -12,18 +12,18 @@ nothing else promises more, that is bought.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import nextafter
 
 import numpy as np
 
-from dpsr.arrays import Floats
 from dpsr.certify.amounts import check_epsilon
 from dpsr.engine.division import GRID, SIXTEENTHS, Division
+from dpsr.linalg.compiled import kernel
 from dpsr.privacy.channels.optimal import optimal_channel
 from dpsr.types import Census, Mask, Scale
-from dpsr.value.expected import OCTAVES, WINDOW, Components, Prices, ShareTables, Side, expected_error, octaves
+from dpsr.value.expected import OCTAVES, WINDOW, Components, Prices, Shares, ShareTables, Side, expected_error, octaves
 
 __all__ = ["Allocation", "Components", "Forecast", "allocate", "explained_share", "forecast"]
 
@@ -34,8 +34,8 @@ hardly depends on it; but every row then has a sum of all its ratings, and chann
 _STEPS, _LAST_STEPS, _STILL = 30, 60, 1e-6
 """Steps from every start, and from there with the best one, and a change of the error that is none."""
 
-_PACE, _EDGE = 0.5, 7.0
-"""How far a step goes, and log-odds that count as never."""
+_PACE, _EDGE, _NEVER = 0.5, 7.0, 1 / (1 + np.exp(7.0))
+"""How far a step goes, log-odds that count as never, and the share from which a step away from never sets out."""
 
 _WORTH = 0.025
 """By so much less error ratings asked one by one must promise: what they say must be learned, variances and all, which
@@ -137,7 +137,7 @@ def best_tables(
     if error > least - _WORTH / max(epsilon, 1.0) ** 2:
         return sums, least
     start, _ = setting.improve(_even(0.0, 0.0), Prices(noise / light**2, 0.0), _STEPS)
-    return replace(tables, item=np.where(tables.asked > 0.5, start.item, tables.item)), error
+    return tables._replace(item=np.where(tables.asked > 0.5, start.item, tables.item)), error
 
 
 def _even(asked: float, light: float) -> ShareTables:
@@ -150,41 +150,46 @@ class _Setting:
     def __init__(self, mask: Mask | Census, parts: Components) -> None:
         self._items = Side.of(mask.item_counts, parts.item, parts.item_slopes)
         self._users = Side.of(mask.user_counts, parts.user, parts.user_slopes)
-        self._parts = parts
+        self._shares = parts.shares
 
     def error(self, division: ShareTables, prices: Prices) -> float:
-        return expected_error(self._items, self._users, division, prices, self._parts)[0]
+        return expected_error(self._items, self._users, division, prices, self._shares)[0]
 
     def improve(self, division: ShareTables, prices: Prices, steps: int) -> tuple[ShareTables, float]:
         """The best of so many multiplicative steps; what is never asked one by one stays so."""
-        best, least, before = division, np.inf, np.inf
-        item, asked = _log_odds(division.item), _log_odds(division.asked)
-        for _ in range(steps):
-            error, gains = expected_error(self._items, self._users, division, prices, self._parts)
-            if error < least:
-                best, least = division, error
-            if abs(error - before) < _STILL:
-                break
-            before = error
-            item = _step(item, division.item, gains.to_item, gains.to_user)
-            if prices.rho > 0:
-                asked = _step(asked, division.asked, gains.one_by_one, gains.in_sums)
-            division = ShareTables(_share(item), _share(asked) if prices.rho > 0 else division.asked, division.light)
-        return best, least
+        return _improve(self._items, self._users, division, prices, self._shares, steps)
 
 
-def _log_odds(share: Floats) -> Floats:
-    clipped = np.clip(share, 1e-6, 1 - 1e-6)
-    return np.asarray(np.log(clipped / (1 - clipped)))
+@kernel
+def _improve(
+    items: Side, users: Side, division: ShareTables, prices: Prices, parts: Shares, steps: int
+) -> tuple[ShareTables, float]:
+    best, least, before = division, np.inf, np.inf
+    for _ in range(steps):
+        error, gains = expected_error(items, users, division, prices, parts)
+        if error < least:
+            best, least = division, error
+        if abs(error - before) < _STILL:
+            break
+        before, item, asked = error, division.item.copy(), division.asked.copy()
+        for a in range(OCTAVES):
+            for b in range(OCTAVES):
+                item[a, b] = _step(item[a, b], gains.to_item[a, b], gains.to_user[a, b])
+                if prices.rho > 0:
+                    asked[a, b] = _step(asked[a, b], gains.one_by_one[a, b], gains.in_sums[a, b])
+        division = ShareTables(item, asked, division.light)
+    return best, least
 
 
-def _share(log_odds: Floats) -> Floats:
-    return np.where(log_odds <= -_EDGE, 0.0, np.where(log_odds >= _EDGE, 1.0, 1 / (1 + np.exp(-log_odds))))
-
-
-def _step(log_odds: Floats, share: Floats, yes: Floats, no: Floats) -> Floats:
-    mean = np.maximum(share * yes + (1 - share) * no, 1e-30)
-    return np.clip(log_odds + np.clip(_PACE * (yes - no) / mean, -2, 2), -_EDGE, _EDGE)
+@kernel
+def _step(share: float, yes: float, no: float) -> float:
+    """A share after one step towards what gains more, in log-odds."""
+    clipped = min(max(share, _NEVER), 1 - _NEVER)
+    step = _PACE * (yes - no) / max(share * yes + (1 - share) * no, 1e-30)
+    log_odds = np.log(clipped / (1 - clipped)) + min(max(step, -2.0), 2.0)
+    if abs(log_odds) >= _EDGE:
+        return 0.0 if log_odds < 0 else 1.0
+    return float(1 / (1 + np.exp(-log_odds)))
 
 
 def explained_share(scale: Scale, epsilon: float) -> float:

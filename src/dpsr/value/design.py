@@ -32,7 +32,7 @@ from dpsr.engine.incidence import Incidence
 from dpsr.linalg.lanczos import Gram, leading_right
 from dpsr.types import Affinity, Census, Mask
 
-_TOLERANCE, _PRODUCTS = 1e-2, 8
+_TOLERANCE, _PRODUCTS = 1e-2, 5
 """Features need directions, not digits; where eight products leave them open, the mask has none to show."""
 
 

@@ -20,12 +20,14 @@ and is slightly optimistic on dense ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats, Singles
 from dpsr.engine.division import SIXTEENTHS, DividedIncidence, Division
+from dpsr.linalg.positive import inverse
 from dpsr.value.design import Design
 from dpsr.value.priors import EFFECT, doubted_ridge
 
@@ -193,7 +195,7 @@ class _Problem:
         """The posterior mean at the present hyper-parameters, and one fixed-point step for each of those."""
         groups = self.design.weight_groups.ravel()
         item_posterior_variance, user_posterior_variance = self._posterior_variances(e)
-        block: Floats = np.linalg.inv(self._gram(e) + np.diag(e.ridge[groups])).astype(np.float64)
+        block = inverse(self._gram(e) + np.diag(e.ridge[groups]))
         prior = np.concatenate([
             e.ridge[groups],
             np.full(len(e.item), 1 / e.item_prior_variance),
@@ -277,8 +279,8 @@ def _outer_gram(left: Floats, right: Floats, precision: Floats) -> Floats:
 
     In single precision: it leads the way to a solution and says how much is known, and is no part of either.
     """
-    (at_l, n_l), (at_r, n_r) = _pairs(left.shape[1]), _pairs(right.shape[1])
-    packed = np.zeros((n_l, n_r))
+    (i, _, at_l), (j, _, at_r) = _pairs(left.shape[1]), _pairs(right.shape[1])
+    packed = np.zeros((len(i), len(j)))
     some = right.any(axis=1) & left.any(axis=1)  # those nobody rated, or who rated nothing, add nothing
     if not some.all():
         left, right, precision = left[some], right[some], precision[some]
@@ -291,16 +293,17 @@ def _outer_gram(left: Floats, right: Floats, precision: Floats) -> Floats:
 
 def _squares(rows: Floats) -> Singles:
     """The products of any two coordinates, each pair once, one line a pair."""
-    i, j = np.tril_indices(rows.shape[1])
+    i, j, _ = _pairs(rows.shape[1])
     columns = rows.T.astype(np.float32, order="C")
     return columns[i] * columns[j]
 
 
-def _pairs(d: int) -> tuple[npt.NDArray[np.int64], int]:
-    """On which line of `_squares` the product of i and j stands, and how many lines there are."""
+@cache
+def _pairs(d: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Both coordinates of each line of `_squares`, and on which line the product of i and j stands."""
     at, (i, j) = np.empty((d, d), dtype=np.int64), np.tril_indices(d)
     at[i, j] = at[j, i] = np.arange(len(i))
-    return at, len(i)
+    return i, j, at
 
 
 def _ridge_step(w: Floats, known: Floats, groups: npt.NDArray[np.int64], ridge: Floats, default: Floats) -> Floats:

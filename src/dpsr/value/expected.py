@@ -22,17 +22,22 @@ from sums, which channels are tuned to. A fresh rating is then predicted with sq
 T, Ts, Tw, Tp the variances of effects, slopes, public features and the p products of an item's with a user's features,
 which all N s ratings asked one by one tell together. Counts of both sides are taken as independent.
 
+All of it is compiled, because the rule asks a hundred times and the tables are small; what it takes and returns are
+named tuples, which kernels understand.
+
 Known gap: the gradient takes as constant how far a rating that is in both answers tells the same thing twice.
 """
 
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.errors import PrivacyError
+from dpsr.linalg.compiled import kernel
 
 OCTAVES = 20
 """Classes of counts: 1, 2 to 3, 4 to 7, and so on; the last one is open."""
@@ -65,9 +70,25 @@ class Components:
             names = ", ".join(field.name for field in fields(self))
             raise PrivacyError(f"shares of variance ({names}) are not negative and add up to one, found {self}.")
 
+    @property
+    def shares(self) -> Shares:
+        """As a kernel takes them."""
+        return Shares(*astuple(self))
 
-@dataclass(frozen=True, eq=False)
-class Side:
+
+class Shares(NamedTuple):
+    """The fields of `Components`."""
+
+    residual: float
+    features: float
+    products: float
+    item: float
+    user: float
+    user_slopes: float
+    item_slopes: float
+
+
+class Side(NamedTuple):
     """Items, or users, by octave of their counts."""
 
     rows: Floats
@@ -91,8 +112,7 @@ def octaves(counts: Ints) -> Ints:
     return np.minimum(np.frexp(np.maximum(counts, 1).astype(np.float64))[1] - 1, OCTAVES - 1).astype(np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class ShareTables:
+class ShareTables(NamedTuple):
     """A division as the rule sees it: tables over pairs of octaves (items, users).
 
     The item's share of a weight, and how many ratings are asked one by one.
@@ -103,16 +123,14 @@ class ShareTables:
     light: float
 
 
-@dataclass(frozen=True)
-class Prices:
+class Prices(NamedTuple):
     """What a budget buys: variance of the noise of a sum, in deviations, and rho of the channels."""
 
     noise: float
     rho: float
 
 
-@dataclass(frozen=True, eq=False)
-class Gains:
+class Gains(NamedTuple):
     """By how much the error falls for one more unit of weight, a rating of each pair of octaves at a time."""
 
     to_item: Floats
@@ -121,103 +139,124 @@ class Gains:
     one_by_one: Floats
 
 
+@kernel
 def expected_error(
-    items: Side, users: Side, division: ShareTables, prices: Prices, parts: Components
+    items: Side, users: Side, division: ShareTables, prices: Prices, parts: Shares
 ) -> tuple[float, Gains]:
     """The expected squared error, and the gradient of its fall."""
-    looks = [_look(items, users.mass, division.item, division, prices)]
-    looks.append(_look(users, items.mass, 1 - division.item.T, division, prices, turned=True))
+    n, light = OCTAVES, division.light
+    heard_by_items, heard_by_users = np.zeros((n, 6)), np.zeros((n, 6))
+    for a in range(n):
+        for b in range(n):
+            _hear(heard_by_items[a], users.mass[b], division.item[a, b], division.asked[a, b], light)
+            _hear(heard_by_users[b], items.mass[a], 1 - division.item[a, b], division.asked[a, b], light)
     left = parts.residual + parts.products + parts.item_slopes + parts.user_slopes
-    left += sum(float(np.sum(one.side.mass * one.side.effect / (1 + one.side.effect * one.sums))) for one in looks)
+    left += _know(items, heard_by_items, prices) + _know(users, heard_by_users, prices)
     told = 0.0 if prices.rho <= 0 else 1 / (parts.residual + left * (1 - prices.rho) / prices.rho)
-    error, shared, each = parts.residual, 0.0, parts.features / _FEATURES
-    for one in looks:
-        side, known = one.side, one.sums + one.asked * told
-        error += float(np.sum(side.mass * side.effect / (1 + side.effect * known)))
-        error += float(np.sum(side.mass * side.slopes / (1 + side.slopes * one.asked * told / _DIMENSIONS)))
-        shared += float(np.sum(side.rows * known / (1 + side.effect * known)))
-    error += _FEATURES * each / (1 + each * shared)
-    all_asked = float(np.sum(items.rows * (items.other + 1) * (division.asked @ users.mass)))
-    product = parts.products / _PRODUCTS
-    error += parts.products / (1 + product * all_asked * told)
-    pooled = (
-        parts.products * product * told / (1 + product * all_asked * told) ** 2 * float(items.rows @ (items.other + 1))
-    )
-    worth = [_worth(one, told, each, shared) for one in looks]
-    tuning = told**2 * (1 - prices.rho) / max(prices.rho, _TINY)
-    heard = parts.products * product * all_asked / (1 + product * all_asked * told) ** 2
-    for one, (known, slopes) in zip(looks, worth, strict=True):
-        heard += float(np.sum((known + slopes) * one.asked))
-    return error, _gains(looks, worth, told, tuning * heard, pooled, division)
+    each, product = parts.features / _FEATURES, parts.products / _PRODUCTS
+    off_items, shared_items = _error(items, heard_by_items, told)
+    off_users, shared_users = _error(users, heard_by_users, told)
+    shared = shared_items + shared_users
+    ratings, all_asked = 0.0, 0.0
+    for a in range(n):
+        ratings += items.rows[a] * (items.other[a] + 1)
+        for b in range(n):
+            all_asked += items.rows[a] * (items.other[a] + 1) * division.asked[a, b] * users.mass[b]
+    error = parts.residual + off_items + off_users
+    error += parts.features / (1 + each * shared) + parts.products / (1 + product * all_asked * told)
+    pooled = parts.products * product / (1 + product * all_asked * told) ** 2
+    features = parts.features * each / (1 + each * shared) ** 2
+    heard = pooled * all_asked
+    heard += _worth(items, heard_by_items, told, features) + _worth(users, heard_by_users, told, features)
+    tuned = told**2 * (1 - prices.rho) / max(prices.rho, _TINY) * heard
+    _per_rating(items, heard_by_items, told, tuned)
+    _per_rating(users, heard_by_users, told, tuned)
+    return error, _gains(heard_by_items, heard_by_users, division, pooled * told * ratings)
 
 
-@dataclass(frozen=True, eq=False)
-class _Look:
-    """What one side hears: its weights (own octave first), the information of sums, and how many are asked."""
-
-    side: Side
-    weight: Floats
-    sums: Floats
-    asked: Floats
-    slope: Floats
-    scatter: Floats
+_SUMS, _ASKED, _SLOPE, _SCATTER, _KNOWN, _SLOPES = range(6)
+"""What a row of each octave hears: from sums (A, then the information), symbols S, and what the two become."""
 
 
-def _look(
-    side: Side, mass: Floats, weight: Floats, division: ShareTables, prices: Prices, *, turned: bool = False
-) -> _Look:
-    s = division.asked.T if turned else division.asked
-    light = division.light
-    a = side.other * ((weight * (1 - s + light * s)) @ mass)
-    twice = side.other * ((weight * light * s) @ mass) / np.maximum(a, _TINY)
-    around = prices.noise + VARIANCE * side.other * ((weight**2 * (1 - s + light**2 * s)) @ mass) + _TINY
-    fresh = 1 - prices.rho * twice
-    return _Look(
-        side,
-        weight,
-        fresh * (SLOPE * a) ** 2 / around,
-        side.other * (s @ mass),
-        fresh * 2 * SLOPE**2 * a / around,
-        -fresh * (SLOPE * a) ** 2 * VARIANCE / around**2,
-    )
+@kernel
+def _hear(row: Floats, mass: float, weight: float, s: float, light: float) -> None:
+    """Add the ratings of one octave of partners: A, S, the doubly heard part of A, and Q, all over n."""
+    row[_SUMS] += mass * weight * (1 - s + light * s)
+    row[_ASKED] += mass * s
+    row[_SLOPE] += mass * weight * light * s
+    row[_SCATTER] += mass * weight**2 * (1 - s + light**2 * s)
 
 
-def _worth(one: _Look, told: float, each: float, shared: float) -> tuple[Floats, Floats]:
-    """By how much the error falls with a row's information: about its effect (and the features), about its slopes."""
-    side, known = one.side, one.sums + one.asked * told
-    left = 1 / (1 + side.effect * known) ** 2
-    features = _FEATURES * each**2 / (1 + each * shared) ** 2 * side.rows * left
-    slopes = side.mass * side.slopes**2 / _DIMENSIONS / (1 + side.slopes * one.asked * told / _DIMENSIONS) ** 2
-    return side.mass * side.effect**2 * left + features, slopes
+@kernel
+def _know(side: Side, heard: Floats, prices: Prices) -> float:
+    """From weights to the information of sums and its slopes in A and in Q; what effects the sums leave unknown."""
+    left = 0.0
+    for a in range(OCTAVES):
+        row, n = heard[a], side.other[a]
+        total, around = n * row[_SUMS], prices.noise + VARIANCE * n * row[_SCATTER] + _TINY
+        fresh = 1 - prices.rho * n * row[_SLOPE] / max(total, _TINY)
+        row[_SUMS], row[_ASKED] = fresh * (SLOPE * total) ** 2 / around, n * row[_ASKED]
+        row[_SLOPE] = fresh * 2 * SLOPE**2 * total / around
+        row[_SCATTER] = -row[_SUMS] * VARIANCE / around
+        left += side.mass[a] * side.effect / (1 + side.effect * row[_SUMS])
+    return left
 
 
-def _gains(
-    looks: list[_Look],
-    worth: list[tuple[Floats, Floats]],
-    told: float,
-    tuned: float,
-    pooled: float,
-    division: ShareTables,
-) -> Gains:
-    """Per rating: a row's worth over its share of ratings."""
-    to: list[Floats] = []
-    heavy: list[Floats] = []
-    light: list[Floats] = []
-    single = np.full_like(division.asked, pooled)
-    for turned, (one, (known, slopes)) in enumerate(zip(looks, worth, strict=True)):
-        side, w = one.side, one.weight
-        each = side.other / np.maximum(side.mass, _TINY)
-        s = division.asked.T if turned else division.asked
-        through = known + tuned * side.mass * side.effect**2 / (1 + side.effect * one.sums) ** 2
-        slope, scatter = (each * through * one.slope)[:, None], (each * through * one.scatter)[:, None]
-        mean, square = 1 - s + division.light * s, 1 - s + division.light**2 * s
-        found = (
-            slope * mean + 2 * scatter * w * square,
-            slope * w + scatter * w**2,
-            division.light * slope * w + division.light**2 * scatter * w**2,
-        )
-        for kept, table in zip((to, heavy, light), found, strict=True):
-            kept.append(table.T if turned else table)
-        asked = np.broadcast_to((each * (known + slopes) * told)[:, None], s.shape)
-        single = single + (asked.T if turned else asked)
-    return Gains(to[0], to[1], heavy[0] + heavy[1], light[0] + light[1] + single)
+@kernel
+def _error(side: Side, heard: Floats, told: float) -> tuple[float, float]:
+    """What is left of effects and slopes, and what rows tell together about public features."""
+    error, shared = 0.0, 0.0
+    for a in range(OCTAVES):
+        known, mass = heard[a, _SUMS] + heard[a, _ASKED] * told, side.mass[a]
+        error += mass * side.effect / (1 + side.effect * known)
+        error += mass * side.slopes / (1 + side.slopes * heard[a, _ASKED] * told / _DIMENSIONS)
+        shared += side.rows[a] * known / (1 + side.effect * known)
+    return error, shared
+
+
+@kernel
+def _worth(side: Side, heard: Floats, told: float, features: float) -> float:
+    """By how much the error falls with a row's information: about its effect (and the features), about its slopes.
+
+    What all symbols are worth together.
+    """
+    total = 0.0
+    for a in range(OCTAVES):
+        row, mass = heard[a], side.mass[a]
+        left = 1 / (1 + side.effect * (row[_SUMS] + row[_ASKED] * told)) ** 2
+        row[_KNOWN] = (mass * side.effect**2 + features * side.rows[a]) * left
+        row[_SLOPES] = mass * side.slopes**2 / _DIMENSIONS
+        row[_SLOPES] /= (1 + side.slopes * row[_ASKED] * told / _DIMENSIONS) ** 2
+        total += (row[_KNOWN] + row[_SLOPES]) * row[_ASKED]
+    return total
+
+
+@kernel
+def _per_rating(side: Side, heard: Floats, told: float, tuned: float) -> None:
+    """A row's worth over its share of ratings: of weight in its sum, of that squared, and of a symbol."""
+    for a in range(OCTAVES):
+        row, mass = heard[a], side.mass[a]
+        each = side.other[a] / max(mass, _TINY)
+        through = row[_KNOWN] + tuned * mass * side.effect**2 / (1 + side.effect * row[_SUMS]) ** 2
+        row[_SLOPE] *= each * through
+        row[_SCATTER] *= each * through
+        row[_ASKED] = each * (row[_KNOWN] + row[_SLOPES]) * told
+
+
+@kernel
+def _gains(items: Floats, users: Floats, division: ShareTables, pooled: float) -> Gains:
+    """Both sides' worth, pair by pair of octaves; `pooled` is what one more symbol tells about products."""
+    n, light = OCTAVES, division.light
+    to_item, to_user, in_sums, one_by_one = np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
+    for a in range(n):
+        for b in range(n):
+            h, s = division.item[a, b], division.asked[a, b]
+            mean, square = 1 - s + light * s, 1 - s + light**2 * s
+            line, slope = items[a, _SLOPE], items[a, _SCATTER]
+            other, other_slope = users[b, _SLOPE], users[b, _SCATTER]
+            to_item[a, b] = line * mean + 2 * slope * h * square
+            to_user[a, b] = other * mean + 2 * other_slope * (1 - h) * square
+            first, second = line * h + other * (1 - h), slope * h**2 + other_slope * (1 - h) ** 2
+            in_sums[a, b] = first + second
+            one_by_one[a, b] = pooled + light * first + light**2 * second + items[a, _ASKED] + users[b, _ASKED]
+    return Gains(to_item, to_user, in_sums, one_by_one)

@@ -40,8 +40,16 @@ GRID = 61
 _EDGE = 0.02
 """How far the outermost means stay from the ends of the scale, where a distribution has no width left."""
 
+_MEANS = np.linspace(-1 + _EDGE, 1 - _EDGE, GRID)
+
 _MOST_STEPS, _CLOSE = 60, 1e-12
 """Steps towards a mean, and how near to it is near enough, in half-widths of the scale."""
+
+_HALVINGS = 16
+"""Steps towards a curvature."""
+
+_LEAST = 1e-6
+"""A variance that counts as none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,22 +76,34 @@ class LevelFamily:
 
 def tabulate(y: Floats, log_base: Floats, curvature: float) -> LevelFamily:
     """The family with base measure exp(log_base) and the given curvature."""
-    means = np.linspace(-1 + _EDGE, 1 - _EDGE, GRID)
-    bound = (20.0 + np.ptp(log_base)) / (y[1] - y[0]) + 4 * abs(curvature) + 20
     logit = log_base + curvature * y**2
-    logit = logit + _tilts(y, logit, means, bound)[:, None] * y
+    tilts, variance = _tilts(y, logit, _MEANS, _bound(y, log_base, curvature))
+    logit = logit + tilts[:, None] * y
     table = np.exp(logit - logit.max(axis=1, keepdims=True))
-    table /= table.sum(axis=1, keepdims=True)
-    return LevelFamily(y, means, table, np.maximum(table @ y**2 - (table @ y) ** 2, 1e-6))
+    return LevelFamily(y, _MEANS, table / table.sum(axis=1, keepdims=True), variance)
+
+
+def with_variance(y: Floats, log_base: Floats, variance: float, centres: Floats) -> LevelFamily:
+    """The family whose variance, averaged over the means `centres`, is `variance`, as nearly as the scale allows."""
+    at = np.clip((centres - _MEANS[0]) / (_MEANS[1] - _MEANS[0]), 0, GRID - 1)
+    below = np.minimum(at.astype(np.int64), GRID - 2)
+    share = np.bincount(below, below + 1 - at, GRID) + np.bincount(below + 1, at - below, GRID)
+    return tabulate(y, log_base, _curvature(y, log_base, _MEANS, share / len(centres), variance))
 
 
 @kernel
-def _tilts(y: Floats, logit: Floats, means: Floats, bound: float) -> Floats:
-    """t1 of every mean, ascending.
+def _bound(y: Floats, log_base: Floats, curvature: float) -> float:
+    """More than any tilt between the outermost means."""
+    return float((20.0 + np.ptp(log_base)) / (y[1] - y[0]) + 4 * abs(curvature) + 20)
+
+
+@kernel
+def _tilts(y: Floats, logit: Floats, means: Floats, bound: float) -> tuple[Floats, Floats]:
+    """t1 of every mean, ascending, and the variance there.
 
     Newton's method, whose derivative is the variance, from the mean before; bisection where it would leave the bracket.
     """
-    tilts, tilt = np.empty(len(means)), 0.0
+    tilts, variances, tilt = np.empty(len(means)), np.empty(len(means)), 0.0
     for g in range(len(means)):
         low, high = -bound, bound
         for _ in range(_MOST_STEPS):
@@ -93,27 +113,29 @@ def _tilts(y: Floats, logit: Floats, means: Floats, bound: float) -> Floats:
                 p = np.exp(logit[x] + tilt * y[x] - most)
                 total, first, second = total + p, first + p * y[x], second + p * y[x] ** 2
             found = first / total
+            variance = second / total - found * found
             if abs(found - means[g]) < _CLOSE:
                 break
             low, high = (tilt, high) if found < means[g] else (low, tilt)
-            tilt += (means[g] - found) / max(second / total - found * found, 1e-12)
+            tilt += (means[g] - found) / max(variance, 1e-12)
             if not low < tilt < high:
                 tilt = (low + high) / 2
-        tilts[g] = tilt
-    return tilts
+        tilts[g], variances[g] = tilt, max(variance, _LEAST)
+    return tilts, variances
 
 
-def with_variance(y: Floats, log_base: Floats, variance: float, centres: Floats) -> LevelFamily:
-    """The family whose variance, averaged over the means `centres`, is `variance`, as nearly as the scale allows."""
-    low, high = -1.0 / variance - 10, 20.0
-    for _ in range(16):
+@kernel
+def _curvature(y: Floats, log_base: Floats, means: Floats, share: Floats, variance: float) -> float:
+    """t2 at which the variances of all means, weighed by `share`, average to `variance`: by halving."""
+    low, high, middle = -1.0 / variance - 10, 20.0, 0.0
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        family = tabulate(y, log_base, middle)
-        if family.at(family.variance, centres).mean() < variance:
+        _, found = _tilts(y, log_base + middle * y**2, means, _bound(y, log_base, middle))
+        if (share * found).sum() < variance:
             low = middle
         else:
             high = middle
-    return family
+    return middle
 
 
 _MEAN_PRIOR = 0.1

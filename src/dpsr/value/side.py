@@ -37,6 +37,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import Floats, Singles
 from dpsr.linalg.compiled import threads_for
+from dpsr.linalg.positive import inverse
 from dpsr.value.kernels import covariances, packed_size, packed_times
 
 _COEFFICIENTS = 3.0
@@ -45,9 +46,6 @@ _COEFFICIENTS = 3.0
 _ROWS = 10.0
 """Pseudo-rows, beside one per dimension, behind the prior covariance: they decide on a thousand ratings and are
 forgotten at a hundred thousand."""
-
-_WEIGHT_ROUNDS = 2
-"""Steps of the ridge's fixed point each time V is learned; the next sweep goes on from there."""
 
 _BLOCK = 2048
 """Rows solved at a time; bounds memory."""
@@ -87,20 +85,19 @@ class Prior:
         self.covariance[0, 0] = self.start[0, 0] = variance
 
     def learn_weights(self, evidence: Evidence) -> None:
-        """V: ridge with one precision a group by MacKay's fixed point on the evidence; group 0 keeps its prior."""
+        """V: ridge with one precision a group, each a step nearer to MacKay's fixed point; group 0 keeps its prior."""
         (q, dx), groups = self.groups.shape, self.groups.ravel()
         back = np.linalg.inv(self.root[:dx, :dx])
         gram = (back.T @ evidence.gram.reshape(q, q, dx, dx) @ back).transpose(0, 2, 1, 3).reshape(q * dx, q * dx)
         right = (evidence.right @ back).ravel()
-        for _ in range(_WEIGHT_ROUNDS):
-            covariance = np.linalg.inv(gram + np.diag(self.ridge[groups]))
-            theta = covariance @ right
-            known = 1 - self.ridge[groups] * np.diag(covariance)
-            for g in range(1, len(self.ridge)):
-                member = groups == g
-                if member.any():
-                    size = theta[member] @ theta[member] + _COEFFICIENTS / self.default_ridge[g]
-                    self.ridge[g] = (known[member].sum() + _COEFFICIENTS) / size
+        covariance = inverse(gram + np.diag(self.ridge[groups]))
+        theta = covariance @ right
+        known = 1 - self.ridge[groups] * np.diag(covariance)
+        for g in range(1, len(self.ridge)):
+            member = groups == g
+            if member.any():
+                size = theta[member] @ theta[member] + _COEFFICIENTS / self.default_ridge[g]
+                self.ridge[g] = (known[member].sum() + _COEFFICIENTS) / size
         self.weights = theta.reshape(q, dx)
 
     def learn_covariance(self, evidence: Evidence) -> None:

@@ -29,7 +29,7 @@ from dpsr.engine.incidence import ColumnStack, add_by_item, at_ratings, by_user
 from dpsr.engine.table import zeros
 from dpsr.linalg.lanczos import leading_right
 from dpsr.value.design import degree_scales
-from dpsr.value.sweep import CHOICE, SYMBOL, Reader, held_out
+from dpsr.value.sweep import CHOICE, SYMBOL, Reader
 
 Thin = tuple[Floats | ColumnStack, Floats]
 """Two factors: user rows and item rows."""
@@ -88,7 +88,7 @@ def moved(belief: Belief, found: float, doubt: float, typical: float) -> float:
 
 
 _EXCESS, _BY_CHANCE = "excess", "by chance"
-_TOLERANCE, _PRODUCTS = 1e-2, 8
+_TOLERANCE, _PRODUCTS = 1e-2, 5
 """A start needs directions, not digits."""
 
 _TINY = 1e-300
@@ -114,18 +114,15 @@ def leading_directions(
     residual: float,
     k: int,
     *,
-    trial: bool,
-    compare: bool = True,
+    compare: bool,
 ) -> Directions:
-    """The k leading directions, compared with chance if asked to; in a `trial`, without the ratings held out."""
+    """The k leading directions, compared with chance if asked to."""
     users, items = degree_scales(table.census.user_counts), degree_scales(table.census.item_counts)
     columns = [_EXCESS, _BY_CHANCE] if compare else [_EXCESS]
 
     def write(block: Block) -> BlockResult:
         eta = at_ratings(block, left[block.users], right)
         z, w = reader.read(block, eta, residual)
-        if trial:
-            w[held_out(block)] = 0
         excess = (w * (z - eta) * np.repeat(users[block.users], block.counts) * items[block.items]).astype(np.float32)
         return BlockResult(dict(zip(columns, (excess, _random_signs(block) * excess), strict=False)))
 

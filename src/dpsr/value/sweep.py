@@ -12,9 +12,9 @@ their items say about everybody; items see z less what is shared and what these 
 item. Nothing of the size of the ratings outlives the block: item-side normal equations are added up, user rows are
 returned.
 
-**The residual variance** v follows from the scores at the start of the pass: for a mean fitted to the same data with
+**The residual variance** v follows from the scores once users are updated: for a mean fitted to the same data with
 posterior variance d, E[((z - eta) w)^2] = w - w^2 d, w = rho / v (MacKay's fixed point). Half a step, in logs, is taken
-at a time: d belongs to the v of the pass before, and whole steps would swing.
+at a time: the items' part of d belongs to the v of the pass before, and whole steps would swing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from numba import prange
 
 from dpsr.arrays import AnyInts, Floats, Singles
@@ -51,11 +50,9 @@ _RAREST = 1e-300
 class Reader:
     """Reads the symbols of a block at given means, for one family of levels.
 
-    On the grid of means, `chances` are P[s] and `guesses` r_s (channel, symbol, mean), `explained` is rho (channel,
-    mean).
+    On the grid of means, `guesses` are r_s (channel, symbol, mean), `explained` is rho (channel, mean).
     """
 
-    chances: Floats
     guesses: Floats
     explained: Floats
     first: float
@@ -65,13 +62,13 @@ class Reader:
     def of(cls, tables: Mapping[int, Floats], family: LevelFamily) -> Reader:
         """From P[symbol | level] of every channel in use."""
         n, most = max(tables) + 1, max(table.shape[1] for table in tables.values())
-        chances, guesses, explained = np.zeros((n, most, GRID)), np.zeros((n, most, GRID)), np.zeros((n, GRID))
+        guesses, explained = np.zeros((n, most, GRID)), np.zeros((n, GRID))
         for c, table in tables.items():
             chance = family.table @ table
             r = (family.table * family.y) @ table / np.maximum(chance, _RAREST)
-            chances[c, : table.shape[1]], guesses[c, : table.shape[1]] = chance.T, r.T
+            guesses[c, : table.shape[1]] = r.T
             explained[c] = (chance * (r - family.means[:, None]) ** 2).sum(axis=1) / family.variance
-        return cls(chances, guesses, np.clip(explained, _LEAST, 1.0), float(family.means[0]), family.spacing)
+        return cls(guesses, np.clip(explained, _LEAST, 1.0), float(family.means[0]), family.spacing)
 
     def read(self, block: Block, m: Floats, residual: float) -> tuple[Floats, Floats]:
         """Pseudo-observations of the means and their weights."""
@@ -80,14 +77,6 @@ class Reader:
         with threads_for(8 * len(m)):
             _read(m, choice, symbol, self.guesses, self.explained, self.first, self.spacing, 1 / residual, z, w)
         return z, w
-
-    def log_chances(self, block: Block, m: Floats, some: npt.NDArray[np.bool_]) -> Floats:
-        """How likely the symbols of `some` ratings were, at the means m."""
-        x = np.clip((m[some] - self.first) / self.spacing, 0, GRID - 1)
-        g = np.minimum(x.astype(np.int64), GRID - 2)
-        at = block.columns[CHOICE][some], block.columns[SYMBOL][some]
-        chance = (1 - (x - g)) * self.chances[*at, g] + (x - g) * self.chances[*at, g + 1]
-        return np.asarray(np.log(np.maximum(chance, _RAREST)))
 
 
 @fast_parallel_kernel
@@ -114,24 +103,13 @@ _DIRECT = np.empty(0, np.int32)
 _SAMPLE_EVERY = 512
 
 
-_HELD = 20
-"""One rating in so many is held out of a trial."""
-
-
-def held_out(block: Block) -> npt.NDArray[np.bool_]:
-    """The ratings of a block that a trial does not see: scattered over the whole table, however it is cut."""
-    place = np.arange(block.start, block.start + len(block.items), dtype=np.uint64)
-    return np.asarray(place * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)) % np.uint64(_HELD) == 0
-
-
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """Both sides between two passes: users [x, c, f] with the variance of (c, f), items [b, z, g] with theirs."""
+    """Both sides between two passes: users [x, c, f], items [b, z, g] and how well these are known."""
 
     x: Floats
     c: Floats
     f: Floats
-    user_variance: Singles | None
     b: Floats
     z: Floats
     g: Floats
@@ -164,9 +142,8 @@ class Sweep:
     """The pass as a value: everything it reads but the block.
 
     `item_root` is the root of the items' prior, in whose coordinates they are told (`side.py`).
-    `users` says whether users are updated; a `bold` pass takes the partners' factors for known; a `trial` leaves out
-    the ratings that are held out; `released` names the column of means that a last pass writes, beside `NOISY` and
-    `WEIGHT`.
+    `users` says whether users are updated; a `bold` pass takes the partners' factors for known; `released` names
+    the column of means that a last pass writes, beside `NOISY` and `WEIGHT`.
     """
 
     sides: Sides
@@ -179,16 +156,12 @@ class Sweep:
     k: int
     users: bool = True
     bold: bool = False
-    trial: bool = False
     released: str | None = None
 
     def __call__(self, block: Block, item_a: Floats, item_h: Floats, tally: Floats, *evidence: Floats) -> BlockResult:
         s, who = self.sides, block.users
         eta = at_ratings(block, np.column_stack([s.x[who], s.c[who], s.f[who]]), self._right)
         z, w = self.reader.read(block, eta, self.residual)
-        if self.trial:
-            w[held_out(block)] = 0
-        self._count_residual(block, z - eta, w, tally)
         if not self.users:
             self._tell_items(block, z, w, s.c[who], s.f[who], None, item_a, item_h)
             return BlockResult(rows=(block.every(_SAMPLE_EVERY, eta),))
@@ -197,7 +170,8 @@ class Sweep:
         c, f = new.mean[:, :q], new.mean[:, q:]
         after = at_ratings(block, np.column_stack([s.x[who], c, f]), self._right)
         tally[2] += np.sum((after - eta) ** 2)
-        rows = new.mean, new.variance, block.every(_SAMPLE_EVERY, eta)
+        self._count_residual(block, z - after, w, new, tally)
+        rows = new.mean, block.every(_SAMPLE_EVERY, eta)
         if self.released is not None:
             noisy, weight = self.reader.read(block, after, self.residual)
             columns = {NOISY: noisy.astype(np.float32), WEIGHT: weight.astype(np.float32)}
@@ -251,12 +225,12 @@ class Sweep:
         by, partners = block.by_item, _partners(np.column_stack([x, f]), covariance, self.item_root)
         _normal(by.items, by.ptr, by.rows, by.places, rest, w, partners, a, h)
 
-    def _count_residual(self, block: Block, off: Floats, w: Floats, tally: Floats) -> None:
-        s, who = self.sides, block.users
-        if s.user_variance is None or s.items is None:
+    def _count_residual(self, block: Block, off: Floats, w: Floats, users: Posterior, tally: Floats) -> None:
+        s = self.sides
+        if s.items is None:
             return
-        left = np.column_stack([s.user_variance[who], np.column_stack([s.x[who], s.f[who]]) ** 2])
-        doubt = at_ratings(block, left, self._items_in_doubt)
+        own = np.column_stack([s.x[block.users], users.mean[:, s.z.shape[1] :]]) ** 2
+        doubt = at_ratings(block, np.column_stack([users.variance, own]), self._items_in_doubt)
         tally[3] += doubt.sum()
         with threads_for(8 * len(w)):
             tally[:2] += scores(off, w, doubt)

@@ -19,7 +19,7 @@ from dpsr.audit.people.same import audit_blocks, audit_other_people
 from dpsr.audit.people.telling import tell, tell_one_run
 from dpsr.audit.request import AuditRequest
 from dpsr.errors import ParameterError
-from dpsr.linalg.rows import PeopleRows
+from dpsr.linalg.people_rows import PeopleRows
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.people import PeopleVault
 

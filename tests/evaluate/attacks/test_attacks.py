@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpsr.certify.odds import guess_right
 from dpsr.data import realistic
 from dpsr.evaluate.attacks.guessing import (
     best_threshold,
@@ -15,7 +16,7 @@ from dpsr.evaluate.attacks.guessing import (
     most_right,
     most_true_positives,
 )
-from dpsr.evaluate.attacks.mechanisms import attack_certificate, attack_mean, best_advantage, most_right_guesses
+from dpsr.evaluate.attacks.mechanisms import attack_certificate, attack_mean, best_advantage
 from dpsr.evaluate.attacks.outputs import attack_membership, attack_reconstruction, attack_values, evidence, plant
 from dpsr.evaluate.measure.attack import attack_best_guess, attack_leak, attack_method
 from dpsr.evaluate.registry import build
@@ -117,9 +118,7 @@ def test_the_best_guess_against_randomised_response_is_the_analytic_one(epsilon)
     k, channel = 5, randomised_response(SCALE, epsilon)
     analytic = (exp(epsilon) - 1) / (exp(epsilon) + k - 1)
     assert best_advantage(channel.probabilities) == pytest.approx(analytic, rel=1e-6)
-    assert most_right_guesses(channel.probabilities, np.full(k, 1 / k)) == pytest.approx(
-        most_right(epsilon, 1 / k), rel=1e-6
-    )
+    assert guess_right(channel.weights.tolist()) == pytest.approx(most_right(epsilon, 1 / k), rel=1e-6)
     ratings = realistic(0, n_users=30, n_items=20, n_ratings=200)
     certificate = privatise(ratings, channel, noise=NoiseSource.seeded(0)).certificate
     found = attack_certificate(certificate, trials=TRIALS, seed=0)

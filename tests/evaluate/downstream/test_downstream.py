@@ -9,7 +9,7 @@ from dpsr.data import realistic
 from dpsr.errors import ParameterError
 from dpsr.evaluate.baselines import Constant
 from dpsr.evaluate.downstream.learners import LEARNERS, RANKS_ONLY, RatingTable
-from dpsr.evaluate.downstream.tables import TABLES, build_table, released_by
+from dpsr.evaluate.downstream.training_tables import TABLES, build_table, released_by
 from dpsr.evaluate.measure import LEARNERS as MEASURE
 from dpsr.evaluate.measure.learners import measure_learners
 from dpsr.evaluate.metrics.accuracy import rmse

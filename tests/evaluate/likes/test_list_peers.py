@@ -5,14 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-import torch
 from transcript import movement, record, replay
 
 from dpsr.data import realistic
 from dpsr.errors import PrivacyError
 from dpsr.evaluate.contract import JOINT
 from dpsr.evaluate.likes.contract import baskets_of
-from dpsr.evaluate.likes.peers import dp_ials, noisy_popularity, randomised_baskets, two_tower
+from dpsr.evaluate.likes.peers import dp_ials, noisy_popularity, randomised_baskets
 from dpsr.evaluate.likes.protocol import LIST_PROTOCOLS, score_lists
 from dpsr.evaluate.likes.registry import LIST_METHODS
 from dpsr.evaluate.peers import adaptive
@@ -47,8 +46,15 @@ def moves(monkeypatch, name, likes, neighbour, epsilon=2.0):
     ])  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def two_tower():
+    from dpsr.evaluate.likes.peers import two_tower  # PyTorch takes seconds: in this worker alone
+
+    return two_tower
+
+
 @pytest.fixture(autouse=True)
-def few_steps(monkeypatch):
+def few_steps(monkeypatch, two_tower):
     monkeypatch.setattr(two_tower, "STEPS", 4)
     monkeypatch.setattr(dp_ials, "LEAST_ITEMS", 20)
 
@@ -93,14 +99,16 @@ def test_weights_longer_than_one_are_measured_as_an_error(monkeypatch, likes, br
     assert moves(monkeypatch, "dp-ials", likes, without(likes, busiest)).max() > 1.05
 
 
-def test_gradients_clipped_twice_as_wide_as_is_paid_for_are_measured_as_an_error(monkeypatch, likes):
+def test_gradients_clipped_twice_as_wide_as_is_paid_for_are_measured_as_an_error(monkeypatch, likes, two_tower):
     honest = two_tower.clipped_gradients
     monkeypatch.setattr(two_tower, "START", 3.0)
     monkeypatch.setattr(two_tower, "clipped_gradients", lambda *given: honest(*given[:-1], 2 * given[-1]))
     assert max(moves(monkeypatch, "dp-two-tower", likes, without(likes, u)).max() for u in range(3)) > 1.05
 
 
-def test_sums_of_clipped_gradients_are_those_of_autograd_person_by_person():
+def test_sums_of_clipped_gradients_are_those_of_autograd_person_by_person(two_tower):
+    import torch
+
     rng = np.random.default_rng(0)
     shown, wanted = (rng.random((2, 12, 9)) < 0.4).astype(float)
     shown[0], wanted[1] = 0, 0  # nothing shown, nothing wanted

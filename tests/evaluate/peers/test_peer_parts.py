@@ -115,7 +115,9 @@ def test_the_covariance_is_the_dense_one_above_its_diagonal(ratings, monkeypatch
     full = (E * weight[:, None]).T @ E
     assert len(pairs.items) == 12
     np.testing.assert_allclose(covariance.half_covariance(mask, pairs, e), full[np.triu_indices(12, 1)], atol=1e-12)
-    np.testing.assert_allclose(covariance.whole(covariance.half(full), 12), full - np.diag(np.diag(full)), atol=1e-12)
+    np.testing.assert_allclose(
+        covariance.symmetric(covariance.half(full), 12), full - np.diag(np.diag(full)), atol=1e-12
+    )
 
 
 def test_item_neighbours_are_the_most_similar_ones(ratings):

@@ -17,11 +17,11 @@ from dpsr.evaluate.report.breakdowns import COUNTS, Point, breakdowns, chart_of
 from dpsr.evaluate.report.charts import draw
 from dpsr.evaluate.report.comparisons import (
     Fits,
+    ahead_or_behind,
     headlines,
     rival_of,
     significance_table,
     split_of,
-    verdict,
     verdict_table,
 )
 from dpsr.evaluate.report.tidy import SCHEMAS, Mean, tidy, units_of
@@ -205,7 +205,8 @@ def test_ours_is_not_compared_with_itself(made):
 
 
 def test_the_verdict_needs_a_small_p_and_the_right_sign():
-    assert [verdict(1.0, 0.01), verdict(-1.0, 0.01), verdict(1.0, 0.2), verdict(1.0, float("nan"))] == [
+    found = [ahead_or_behind(*one) for one in ((1.0, 0.01), (-1.0, 0.01), (1.0, 0.2), (1.0, float("nan")))]
+    assert found == [
         "ahead", "behind", "undecided", "undecided",
     ]  # fmt: skip
 

@@ -32,8 +32,9 @@ from dpsr.evaluate.studies.frontier.tables import (
     promise_table,
 )
 from dpsr.evaluate.studies.frontier.targets import EPSILONS, TARGETS, Targets
-from dpsr.evaluate.studies.study import StudyError, parse_epsilons, run_study
+from dpsr.evaluate.studies.study import StudyError, run_study
 from dpsr.pipeline import DPSR
+from dpsr.pipeline.plan import parse_epsilons
 from dpsr.types import Scale
 
 SCALES = {"tiny": Scale(1, 5)}

@@ -11,7 +11,7 @@ import pytest
 from dpsr.engine import MemoryTable
 from dpsr.errors import ParameterError
 from dpsr.evaluate.baselines.factorisation import TRAINING_CHOICES
-from dpsr.evaluate.downstream.tables import build_table
+from dpsr.evaluate.downstream.training_tables import build_table
 from dpsr.evaluate.measure.learners import measure_learners
 from dpsr.evaluate.protocol import ALL_RANKED, PROTOCOLS
 from dpsr.evaluate.report.charts import Chart

@@ -28,11 +28,17 @@ KILLS = 94
 
 @pytest.fixture(scope="module", autouse=True)
 def nursery():
-    """Imports once what every process needs; each is then a fork of a process without threads."""
+    """Imports once what every process needs; each is then a fork of a process without threads.
+
+    One that other tests left has imported something else, and one that is left would keep theirs waiting.
+    """
+    forkserver._forkserver._stop()
     PROCESSES.set_forkserver_preload(["racers"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         forkserver.ensure_running()
+    yield
+    forkserver._forkserver._stop()
 
 
 @pytest.mark.parametrize("charges", [1, 5])

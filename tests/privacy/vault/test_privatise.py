@@ -10,9 +10,9 @@ import pytest
 from dpsr import Ratings, Scale
 from dpsr.certify import Certificate
 from dpsr.certify.check import read_certificate
-from dpsr.certify.exact import delta_of, epsilon_of
 from dpsr.certify.form import CERTIFICATE_FORM as SCHEMA
 from dpsr.certify.parts import HistogramPart
+from dpsr.certify.table_price import delta_of, epsilon_of
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels import AsPublished, calibrated_laplace, gaussian_classical, laplace
 from dpsr.privacy.noise import NoiseSource

@@ -8,8 +8,8 @@ import pytest
 from benchmarks.prices import gaussian_is_better
 
 from dpsr import Ratings, Scale
-from dpsr.certify.exact import epsilon_of
 from dpsr.certify.parts import DIVIDED_GRID
+from dpsr.certify.table_price import epsilon_of
 from dpsr.engine import BlockResult
 from dpsr.engine.division import Division
 from dpsr.engine.raw import RawTable
@@ -17,7 +17,7 @@ from dpsr.errors import PrivacyError
 from dpsr.privacy.channels import optimal_channel, randomised_response
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import Vault
-from dpsr.privacy.vault.vault import VALUE_GRID, WEIGHT_GRID
+from dpsr.privacy.vault.vault import VALUE_GRID
 
 STARS = Scale(1, 5)
 
@@ -43,6 +43,11 @@ def neighbour(ratings, row, level):
     return replace(ratings, levels=levels)
 
 
+def window_sums(v, centre, half_width, *, item, epsilon):
+    """Sums in which every rating has all of its weight, so many sixteenths of it with its item."""
+    return v.divided_sums(centre, half_width, division=Division.uniform(v.census.shape, item), epsilon=epsilon)
+
+
 def pass_through(v, channels, choice):
     """Every rating once through the channel chosen for it; the symbols."""
     v.table.run(lambda block: BlockResult({"choice": choice[block.ratings].astype(np.uint8)}), writes=["choice"])
@@ -50,16 +55,16 @@ def pass_through(v, channels, choice):
     return v.table["symbol"]
 
 
-@pytest.mark.parametrize("item_weight", [5 / 16, 0.5, 0.53, 11 / 16])
-def test_window_sums_move_by_at_most_the_sensitivity_when_one_rating_changes(ratings, silent, item_weight):
+@pytest.mark.parametrize("item", [0, 5, 8, 11])
+def test_window_sums_move_by_at_most_the_sensitivity_when_one_rating_changes(ratings, silent, item):
     """Measured on real neighbours; the largest change comes close, so the bound is not idle."""
     rng = np.random.default_rng(1)
-    unit = STARS.width / 2 / VALUE_GRID / WEIGHT_GRID
+    unit = STARS.width / 2 / VALUE_GRID / DIVIDED_GRID
     seen = []
     for _ in range(100):
         row, level, centre = int(rng.integers(len(ratings))), int(rng.integers(5)), rng.uniform(1, 5)
         a, b = (Vault(r, 1.0, noise=NoiseSource.system()) for r in (ratings, neighbour(ratings, row, level)))
-        before, after = (v.window_sums(centre, 0.8, item_weight=item_weight, epsilon=0.5) for v in (a, b))
+        before, after = (window_sums(v, centre, 0.8, item=item, epsilon=0.5) for v in (a, b))
         change = sum(np.abs(x.values - y.values).sum() for x, y in zip(before, after, strict=True)) / unit
         limit = a.certificate().parts[0].sensitivity
         assert change <= limit * (1 + 1e-9)
@@ -71,8 +76,8 @@ def test_the_extremal_rating_attains_the_sensitivity(ratings, silent):
     """A centre in the middle of the scale, from one end to the other: both of its sums move by their weight."""
     low, high = neighbour(ratings, 3, 0), neighbour(ratings, 3, 4)
     a, b = Vault(low, 1.0, noise=NoiseSource.system()), Vault(high, 1.0, noise=NoiseSource.system())
-    x, y = (v.window_sums(3.0, 1.5, item_weight=0.25, epsilon=0.5) for v in (a, b))
-    unit = STARS.width / 2 / VALUE_GRID / WEIGHT_GRID
+    x, y = (window_sums(v, 3.0, 1.5, item=4, epsilon=0.5) for v in (a, b))
+    unit = STARS.width / 2 / VALUE_GRID / DIVIDED_GRID
     moved = [np.abs(one.values - other.values).sum() / unit for one, other in zip(x, y, strict=True)]
     assert sum(moved) == pytest.approx(a.certificate().parts[0].sensitivity)
     assert moved[1] == pytest.approx(3 * moved[0])
@@ -173,8 +178,8 @@ def test_who_was_asked_before_a_division_pays_for_that_too(ratings, division):
 
 def test_a_window_narrower_than_the_grid_is_one_step_wide(ratings):
     v = Vault(ratings, 1.0, noise=NoiseSource.system())
-    v.window_sums(3.0, 1e-9, item_weight=0.5, epsilon=0.5)
-    assert v.certificate().parts[0].sensitivity == 2 * WEIGHT_GRID
+    window_sums(v, 3.0, 1e-9, item=8, epsilon=0.5)
+    assert v.certificate().parts[0].sensitivity == 2 * DIVIDED_GRID
 
 
 def test_a_histogram_moves_by_two_when_one_rating_changes(ratings, silent):
@@ -197,29 +202,19 @@ def test_the_total_moves_by_at_most_the_scales_width_and_the_ends_attain_it(rati
     assert max(seen) == pytest.approx(1)
 
 
-def test_without_noise_the_sums_are_the_sums(ratings, silent):
-    """Oracle: rating by rating."""
-    v = Vault(ratings, 1.0, noise=NoiseSource.system())
-    items, users = v.window_sums(3.3, 1.2, item_weight=0.375, epsilon=0.5)
-    plain = np.clip(ratings.values - 3.3, -1.2, 1.2)
-    mask = ratings.mask
-    np.testing.assert_allclose(items.values, 0.375 * np.bincount(mask.items, plain, mask.n_items), atol=0.02)
-    np.testing.assert_allclose(users.values, 0.625 * np.bincount(mask.users, plain, mask.n_users), atol=0.02)
-
-
 def test_the_noise_has_the_variance_it_states():
     """Twenty thousand items of which one is rated: the sums of the others are noise alone."""
     ids = np.arange(20_000)
     everything = Ratings.from_arrays(ids % 2, ids, np.full(20_000, 3), scale=STARS)
     one = Ratings(everything.mask.select(ids == 0), everything.levels[:1], STARS)
-    items, _ = Vault(one, 1.0, noise=NoiseSource.seeded(0)).window_sums(3.0, 2.0, item_weight=0.5, epsilon=0.7)
+    items, _ = window_sums(Vault(one, 1.0, noise=NoiseSource.seeded(0)), 3.0, 2.0, item=8, epsilon=0.7)
     assert items.values[1:].var() == pytest.approx(items.noise_variance, rel=0.05)
 
 
 def test_every_price_can_be_recomputed_from_the_certificate(ratings):
     v = Vault(ratings, 2.0, noise=NoiseSource.system())
     v.histogram(np.arange(5), epsilon=0.1)
-    v.window_sums(3.0, 1.0, item_weight=0.4, epsilon=0.9)
+    window_sums(v, 3.0, 1.0, item=6, epsilon=0.9)
     channels = [optimal_channel(STARS, 1.0, np.ones(5)), randomised_response(STARS, 0.8)]
     pass_through(v, channels, np.arange(len(ratings)) % 2)
     certificate = v.certificate()

@@ -112,7 +112,7 @@ def test_items_closer_than_single_precision_are_put_in_their_true_order():
 
 
 def test_without_the_error_bound_the_same_items_come_in_the_wrong_order(monkeypatch):
-    """The bound is what makes the test above pass: with the doubt planted at zero, true winners are lost."""
+    """The bound is what makes the test above pass: with the error planted at zero, true winners are lost."""
     rng = np.random.default_rng(0)
     items = rng.random(60) / 30 + 1e-8 * rng.standard_normal((600, 60))  # scores near 1 that differ by some 1e-8
     model = made_up(0.5 + rng.random((40, 60)), items)
@@ -129,7 +129,7 @@ def test_single_precision_products_lie_within_the_stated_bound_of_exact_ones():
     exact = ordered_dots(a, np.arange(30)[:, None], b, np.arange(70))
     error = np.abs(left.single.astype(np.float64) @ right.single.T.astype(np.float64) - exact)
     error = np.maximum(error, np.abs(left.single @ right.single.T - exact))
-    bound = np.outer(left.doubt, right.doubt)
+    bound = np.outer(left.error_factor, right.error_factor)
     assert (error <= bound).all()
     assert error.max() > bound.max() * 1e-4, "a bound thousands of times too wide would make everything a candidate"
 

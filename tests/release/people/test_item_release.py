@@ -255,7 +255,10 @@ def test_a_release_that_names_next_to_nothing_is_read_back(model, tmp_path, n):
     hashed = ItemIndex(None, pa.array(["a", "b"][:n], pa.string()))
     side = replace(
         model.release_.side,
-        **{name: np.resize(getattr(model.release_.side, name), HASHED_CELLS) for name in ("effects", "uncertainty")},
+        **{
+            name: np.resize(getattr(model.release_.side, name), HASHED_CELLS)
+            for name in ("effects", "uncertainty", "pull")
+        },
         features=np.resize(model.release_.side.features, (HASHED_CELLS, model.release_.side.features.shape[1])),
         crowd=replace(model.release_.crowd, counts=np.resize(model.release_.crowd.counts, HASHED_CELLS)),
     )
@@ -331,15 +334,26 @@ def test_one_persons_list_is_the_one_in_everybodys(model, sample):
         np.testing.assert_allclose(mine["score"], found.scores, atol=1e-12)
 
 
-def test_fold_in_is_what_personalise_says_of_the_same_ratings(model, sample):
+def test_fold_in_is_what_personalise_says_of_the_same_ratings_of_new_people(model, sample):
     mask, person = sample.mask, 20
     mine = slice(mask.indptr[person - 1], mask.indptr[person])
     items, values = mask.item_ids.take(pa.array(mask.items[mine])).to_pylist(), sample.values[mine]
-    expected = model.personalise(sample)
+    expected = model.personalise(sample, new_people=True)
     np.testing.assert_allclose(
         model.release_.predict_own(items, values, FILMS), expected.predict(person, FILMS), atol=1e-12
     )
     assert list(model.fold_in(items, values, n=7).items) == list(expected.recommend(person, n=7).items)
+
+
+def test_of_people_who_were_fitted_their_own_ratings_are_taken_out_of_what_is_known_about_items(model, sample):
+    own, new = (model.personalise(sample, new_people=new).predict(20, FILMS) for new in (False, True))
+    assert 0 < np.abs(own - new).max() < 0.5
+
+
+def test_being_new_is_refused_where_it_makes_no_difference(sample):
+    value = DPSR(1.0, random_state=0).fit(sample)
+    with pytest.raises(ParameterError, match="matters where ratings are fitted at unit = 'rating' or 'user'"):
+        value.personalise(sample, new_people=True)
 
 
 def test_what_is_rated_is_not_recommended_and_a_stranger_gets_what_is_popular(model, sample):

@@ -4,15 +4,15 @@ import numpy as np
 
 from dpsr.release.personalise import choice as module
 from dpsr.release.personalise.choice import KERNEL, SLOPE_SPREAD, choose
-from dpsr.release.personalise.item_side import ItemSide
 from dpsr.release.personalise.mask_kernel import mask_kernel
 from dpsr.release.personalise.posterior import Choice
+from dpsr.release.personalise.released_side import ReleasedSide
 from dpsr.types import NoisyRatings
 
 
 def chosen(fitted, noisy=None, strength=None):
     kernel, release = mask_kernel(fitted.release.mask), fitted.release
-    side = ItemSide(release.model, release.noisy if noisy is None else noisy, kernel.features)
+    side = ReleasedSide(release.model, release.noisy if noisy is None else noisy, kernel.features)
     return choose(side, release.mask, kernel.strength if strength is None else strength), side
 
 

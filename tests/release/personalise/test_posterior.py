@@ -5,17 +5,17 @@ import pytest
 from scipy.linalg import block_diag
 from scipy.stats import multivariate_normal
 
-from dpsr.release.personalise.item_side import ItemSide, People
 from dpsr.release.personalise.kernels import ItemVectors, Readings, cavity
 from dpsr.release.personalise.mask_kernel import mask_kernel
 from dpsr.release.personalise.posterior import Choice, WithoutOwn, coefficients, without_own
+from dpsr.release.personalise.released_side import People, ReleasedSide
 
 PLAIN = Choice(tau=0.01, slope_spread=0.0, family=False)
 SPREAD = Choice(tau=0.01, slope_spread=1.0, family=False, factors=0.5)
 
 
 def side_of(fitted):
-    return ItemSide(fitted.release.model, fitted.release.noisy, mask_kernel(fitted.release.mask).features)
+    return ReleasedSide(fitted.release.model, fitted.release.noisy, mask_kernel(fitted.release.mask).features)
 
 
 def one_person(fitted, user):
@@ -34,7 +34,7 @@ def naive(side, choice, person, own, y):
     x = side.model.user_factors[person.users[0], :p]
     mean = np.zeros(X.shape[1])
     mean[: side.prior.weights.shape[1]] = x @ side.prior.weights
-    noise = np.diag(side.residual + own.doubt)
+    noise = np.diag(side.residual + own.item_variance)
     effects, chances = side.prior.effect_chances or ([None], [0.0])
     slopes = np.linspace(-2, 2, 5) if choice.slope_spread else [0.0]
     found, evidence = [], []
@@ -77,7 +77,7 @@ def test_a_five_per_cent_error_in_the_noise_would_be_seen(with_readings):
     side = side_of(with_readings)
     person, y = one_person(with_readings, int(np.argmax(with_readings.release.mask.user_counts)))
     own = without_own(side, person)
-    wrong = own._replace(doubt=own.doubt + 0.05 * (own.doubt + side.residual))
+    wrong = own._replace(item_variance=own.item_variance + 0.05 * (own.item_variance + side.residual))
     theta = coefficients(side, PLAIN, person, wrong, y)[0]
     assert np.abs(theta - naive(side, PLAIN, person, own, y)).max() > 1e-4
 
@@ -124,10 +124,14 @@ def test_an_item_known_badly_moves_a_person_less(with_readings):
     side = side_of(with_readings)
     person, y = one_person(with_readings, int(np.argmax(with_readings.release.mask.user_counts)))
     own = without_own(side, person)
-    prior = coefficients(side, PLAIN, person, own._replace(doubt=np.full(len(y), 1e9)), y)[0]
+    prior = coefficients(side, PLAIN, person, own._replace(item_variance=np.full(len(y), 1e9)), y)[0]
     sizes = [
-        np.linalg.norm(coefficients(side, PLAIN, person, WithoutOwn(own.base, own.factors, doubt), y)[0] - prior)
-        for doubt in (own.doubt, own.doubt + 10 * side.residual, own.doubt + 1000 * side.residual)
+        np.linalg.norm(coefficients(side, PLAIN, person, WithoutOwn(own.base, own.factors, variance), y)[0] - prior)
+        for variance in (
+            own.item_variance,
+            own.item_variance + 10 * side.residual,
+            own.item_variance + 1000 * side.residual,
+        )
     ]
     assert sizes[0] > sizes[1] > sizes[2]
 

@@ -22,9 +22,9 @@ from dpsr.audit.people.same import differences
 from dpsr.audit.people.telling import Told, tell_one_run
 from dpsr.audit.replay import Tape
 from dpsr.certify.people import COUNTS, NormalPart
+from dpsr.pipeline.dpsr import DPSR
+from dpsr.pipeline.estimator import check_unit
 from dpsr.pipeline.likes import check_likes
-from dpsr.pipeline.people import check_unit
-from dpsr.pipeline.value import DPSR
 from dpsr.privacy.noise import NoiseSource
 from dpsr.release.likes import LikesRelease
 

@@ -16,8 +16,8 @@ from dpsr.audit.people.planted import PLANTED
 from dpsr.audit.people.questions import Setting, Trial, people_counted, scores, scores_twice
 from dpsr.audit.people.same import audit_blocks, audit_other_people
 from dpsr.audit.people.telling import Told, tell
-from dpsr.pipeline.people import check_unit
-from dpsr.pipeline.value import DPSR
+from dpsr.pipeline.dpsr import DPSR
+from dpsr.pipeline.estimator import check_unit
 from dpsr.privacy.noise import NoiseSource
 from dpsr.types import Scale
 

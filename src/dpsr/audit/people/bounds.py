@@ -29,7 +29,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 from dpsr.audit.intervals import at_least, at_most
-from dpsr.certify.normal import gaussian_epsilon
+from dpsr.certify.normal_price import gaussian_epsilon
 
 _MOST_EPSILON = 60.0
 

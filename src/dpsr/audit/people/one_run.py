@@ -15,7 +15,7 @@ from dpsr.audit.people.crowd import CanaryPeople
 from dpsr.audit.people.telling import Told, tell_one_run
 from dpsr.audit.replay import Tape
 from dpsr.certify.people import NormalPart
-from dpsr.pipeline.value import DPSR
+from dpsr.pipeline.dpsr import DPSR
 from dpsr.types import Scale
 
 CANARIES, OTHERS = 100_000, 2_000

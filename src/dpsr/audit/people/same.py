@@ -16,7 +16,7 @@ from dpsr.audit.people.crowd import CanaryPeople
 from dpsr.audit.people.questions import Setting, unlearned
 from dpsr.audit.replay import Tape, same_value
 from dpsr.engine.raw import InteractionTable, RawTable
-from dpsr.pipeline.value import DPSR
+from dpsr.pipeline.dpsr import DPSR
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.people import RatingVault
 from dpsr.release.people import ItemRelease

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dpsr.data.files.diagnose import unreadable
-from dpsr.data.files.json_lines import is_json_lines
+from dpsr.data.files.json_lines import keys_of_json_lines
 from dpsr.data.files.layouts import CONVENTIONAL, plain, recognise
-from dpsr.data.files.read import existing, first_lines, is_parquet, parquet_schema, read_head, suffix_of
-from dpsr.data.files.streams import BLOCK, open_bytes
+from dpsr.data.files.read import existing, first_lines, is_json_lines, is_parquet, parquet_schema, read_head, suffix_of
 from dpsr.errors import DataError
 from dpsr.quoting import file_name
 
@@ -43,22 +40,12 @@ def columns_in(path: str | PathLike[str], *, delimiter: str | None = None) -> Co
 
 def _names(file: Path, delimiter: str | None) -> tuple[list[str], bool]:
     if is_json_lines(file):
-        return _keys(file), True
+        return keys_of_json_lines(file), True
     head = read_head(file)
     if is_parquet(file, head):
         return list(parquet_schema(file).names), True
     layout = recognise(first_lines(file, head), suffix_of(file), source=file_name(file), delimiter=delimiter)
     return list(layout.names), layout.header
-
-
-def _keys(file: Path) -> list[str]:
-    with open_bytes(file) as stream:
-        first = bytes(stream.read(BLOCK)).splitlines()[:1]
-    try:
-        found = json.loads(first[0]) if first else {}
-    except ValueError as error:
-        raise DataError(unreadable(file, str(error))) from error
-    return [str(name) for name in found] if isinstance(found, dict) else []
 
 
 def _only(role: str, names: list[str]) -> str | None:

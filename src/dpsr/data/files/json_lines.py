@@ -1,4 +1,4 @@
-"""Ratings as JSON lines: one object a line, its keys are the columns. Told by the extension."""
+"""Ratings as JSON lines: one object a line, its keys are the columns."""
 
 from __future__ import annotations
 
@@ -14,13 +14,6 @@ from dpsr.data.files.layouts import RATING_ROWS, Kind, find_columns, unread_rati
 from dpsr.data.files.streams import BLOCK, open_bytes
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name
-
-_SUFFIXES = (".jsonl", ".ndjson", ".json")
-
-
-def is_json_lines(file: Path) -> bool:
-    """By what the name says, compression aside."""
-    return any(suffix in _SUFFIXES for suffix in (end.lower() for end in file.suffixes[-2:]))
 
 
 def columns_of_json_lines(file: Path, kind: Kind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
@@ -45,10 +38,16 @@ def columns_of_json_lines(file: Path, kind: Kind = RATING_ROWS, /, **named: str 
 
 def taken_from_json_lines(file: Path, kind: Kind = RATING_ROWS, /, **named: str | None) -> dict[str, str]:
     """Which key is taken for which part."""
+    names = keys_of_json_lines(file)
+    return find_columns(names, source=file_name(file), kind=kind, **named).taken(names, kind)
+
+
+def keys_of_json_lines(file: Path) -> list[str]:
+    """The keys of the first object; none where the first line is something else."""
     with open_bytes(file) as stream:
         first = bytes(stream.read(BLOCK)).splitlines()[:1]
     try:
-        names = list(json.loads(first[0])) if first else []
+        found = json.loads(first[0]) if first else {}
     except ValueError as error:
         raise DataError(unreadable(file, str(error))) from error
-    return find_columns(names, source=file_name(file), kind=kind, **named).taken(names, kind)
+    return [str(name) for name in found] if isinstance(found, dict) else []

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from dpsr.data.assemble import RatingColumns
 from dpsr.data.codes import ARROW_ERRORS, integers_if_canonical
 from dpsr.data.files.diagnose import refusal, unreadable
-from dpsr.data.files.json_lines import columns_of_json_lines, is_json_lines, taken_from_json_lines
+from dpsr.data.files.json_lines import columns_of_json_lines, taken_from_json_lines
 from dpsr.data.files.layouts import (
     DOUBLE_COLON,
     RATING_ROWS,
@@ -37,6 +37,7 @@ from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name
 
 _PARQUET_SUFFIXES = (".parquet", ".pq", ".parq")
+_JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 _COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst", ".lz4")
 _HEAD = 1 << 20
 
@@ -97,6 +98,11 @@ def recognised(
 def is_parquet(file: Path, head: bytes) -> bool:
     """By what the name says or how the bytes begin."""
     return file.suffix.lower() in _PARQUET_SUFFIXES or head.startswith(b"PAR1")
+
+
+def is_json_lines(file: Path) -> bool:
+    """By what the name says, compression aside."""
+    return suffix_of(file) in _JSON_SUFFIXES
 
 
 def existing(path: Path) -> Path:

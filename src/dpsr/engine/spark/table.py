@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from dpsr.arrays import AnyArray
-from dpsr.engine.memory import MemoryTable
 from dpsr.engine.spark.messages import quiet_spark, spark_errors
 from dpsr.engine.spark.secrecy import check_encrypts
 from dpsr.engine.spark.task import (
@@ -39,7 +38,7 @@ from dpsr.engine.spark.task import (
     sent,
     unpack,
 )
-from dpsr.engine.table import BLOCK_RATINGS, Block, PassResult, Table, Task, block_edges
+from dpsr.engine.table import BLOCK_RATINGS, Block, MemoryTable, PassResult, Table, Task, block_edges
 from dpsr.types import Census, Mask
 
 ITEMS = "items"

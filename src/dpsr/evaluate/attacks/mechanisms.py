@@ -50,11 +50,6 @@ def best_advantage(table: Floats) -> float:
     return max(0.5 * float(np.abs(row - table).sum(axis=1).max()) for row in table)
 
 
-def most_right_guesses(table: Floats, prior: npt.ArrayLike) -> float:
-    """The share of right guesses of the level itself: sum_y max_x pi(x) P(y | x)."""
-    return float((np.asarray(prior)[:, None] * table).max(axis=0).sum())
-
-
 def attack_certificate(certificate: Certificate, *, trials: int, seed: int) -> Guesses:
     """Draw the answers of every part under either value and call by the likelihood ratio."""
     rng = np.random.default_rng(seed)

@@ -19,7 +19,7 @@ from dpsr.evaluate.baselines.bias import OwnMean
 from dpsr.evaluate.downstream.fold_in import LearnedItems
 from dpsr.evaluate.downstream.fold_in_vectors import ALL_FOLDED
 from dpsr.evaluate.downstream.learners import RANKS_ONLY, RatingTable
-from dpsr.evaluate.downstream.tables import build_table
+from dpsr.evaluate.downstream.training_tables import build_table
 from dpsr.evaluate.metrics.accuracy import rmse
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.metrics.scores import score
@@ -90,7 +90,7 @@ def score_tables(
     release: ItemRelease = DPSR(epsilon, unit="user", delta=DELTA, random_state=seed).fit(split.train).release
     mask, test = split.test.mask, split.test
     users, items = mask.user_ids.take(pa.array(mask.users)), mask.item_ids.take(pa.array(mask.items))
-    personal = release.personalise(split.own).predict(users.to_pylist(), items.to_pylist())
+    personal = release.personalise(split.own, new_people=True).predict(users.to_pylist(), items.to_pylist())
     yield Score("release, unit user", "personalise", RMSE, rmse(test.values, personal))
     own = OwnMean(random_state=seed).fit(split.own.mask, split.own.values, test.scale)
     yield Score("their own ratings", "own mean", RMSE, rmse(test.values, own.predict(mask.users, mask.items)))

@@ -23,7 +23,7 @@ from dpsr.evaluate.attacks.guessing import Guesses, most_advantage, most_right, 
 from dpsr.evaluate.attacks.mechanisms import attack_certificate, attack_mean
 from dpsr.evaluate.attacks.outputs import attack_membership, attack_reconstruction, attack_values, plant
 from dpsr.evaluate.contract import Recommender
-from dpsr.evaluate.downstream.tables import released_by
+from dpsr.evaluate.downstream.training_tables import released_by
 from dpsr.evaluate.measure.method import finite
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.protocol import PROTOCOLS

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 
 from dpsr.evaluate.downstream.learners import LEARNERS, RANKS_ONLY, RatingTable
-from dpsr.evaluate.downstream.tables import build_table
+from dpsr.evaluate.downstream.training_tables import build_table
 from dpsr.evaluate.measure.method import finite
 from dpsr.evaluate.metrics.accuracy import rmse
 from dpsr.evaluate.metrics.ranking import Predictor

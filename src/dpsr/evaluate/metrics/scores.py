@@ -6,7 +6,7 @@ returns is private: do not publish it beside a release.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -42,10 +42,6 @@ class Scores:
     chance_ndcg: float
     n_ratings: int
     n_ranked_users: int
-
-    def as_dict(self) -> dict[str, float]:
-        """Plain numbers, for JSON and CSV."""
-        return asdict(self)
 
 
 def relevance_threshold(scale: Scale) -> float:

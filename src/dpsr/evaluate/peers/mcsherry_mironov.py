@@ -77,7 +77,7 @@ class McSherryMironov(PrivateMethod):
         upper, price = gaussian_noise(
             half_covariance(mask, pairs, e), sensitivity=pairs.sensitivity, multiplier=self._multiplier(2), rng=rng
         )
-        C = whole(shrunk_covariance(upper, half_weights(mask, pairs), price.scale), len(pairs.items))
+        C = symmetric(shrunk_covariance(upper, half_weights(mask, pairs), price.scale), len(pairs.items))
         base = Linear(ratings.scale, centre, np.column_stack([h, np.ones(len(h))]),
                       np.column_stack([np.ones(mask.n_items), item_effects]))  # fmt: skip
         build = leading if self.svd else nearest
@@ -179,7 +179,7 @@ def half(matrix: Floats) -> Floats:
     return matrix[np.triu_indices(len(matrix), 1)]
 
 
-def whole(upper: Floats, size: int) -> Floats:
+def symmetric(upper: Floats, size: int) -> Floats:
     """The symmetric matrix with these entries above its diagonal, and zeros on it."""
     matrix = np.zeros((size, size))
     matrix[np.triu_indices(size, 1)] = upper

@@ -122,13 +122,13 @@ def comparison_rows(compared: Sequence[Compared], units: Mapping[str, str]) -> t
     return tuple(
         (
             name, method, units.get(method, ""), epsilon, found.mean, found.t, found.p, float(p), float(rank),
-            found.seeds_p, found.n_users, verdict(found.mean, float(p)),
+            found.seeds_p, found.n_users, ahead_or_behind(found.mean, float(p)),
         )
         for (name, method, epsilon, found), p, rank in zip(compared, t_p, rank_p, strict=True)
     )  # fmt: skip
 
 
-def verdict(difference: float, p: float) -> str:
+def ahead_or_behind(difference: float, p: float) -> str:
     """In one word; NaN is undecided."""
     if not p < LEVEL:
         return "undecided"

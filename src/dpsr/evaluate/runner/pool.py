@@ -33,6 +33,9 @@ from typing import Any
 from dpsr.errors import DpsrError
 from dpsr.evaluate.runner.jobs import Job, Row
 
+_PRELOADED = "dpsr.evaluate.runner.preloaded"
+"""Imported by the fork server alone: it would keep everybody else waiting."""
+
 _LONGEST = 300
 """Characters of an exception kept in a row."""
 
@@ -68,7 +71,7 @@ class _Worker:
 def run_jobs(jobs: Sequence[Job], folder: Path, *, workers: int, timeout: float) -> Iterator[tuple[Job, list[Row]]]:
     """Every job with its rows, in the order in which they end. Stopping early stops what runs."""
     context = mp.get_context("forkserver")
-    context.set_forkserver_preload([__name__, *sorted({job.measure.partition(":")[0] for job in jobs})])
+    context.set_forkserver_preload([__name__, _PRELOADED, *sorted({job.measure.partition(":")[0] for job in jobs})])
     threads = max(1, (os.cpu_count() or 1) // workers)
     todo, busy = list(jobs), list[_Worker]()
     try:

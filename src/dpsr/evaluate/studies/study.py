@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpsr.errors import DpsrError, ParameterError
+from dpsr.errors import DpsrError
 from dpsr.evaluate.report.charts import require_matplotlib
 from dpsr.evaluate.report.tables import Table
 from dpsr.evaluate.runner.jobs import Job
@@ -60,15 +60,3 @@ def run_study(study: Study, folder: str | Path, *, retry: bool = False, **settin
             f"{job}: {why}. What succeeded is kept in {out}; put this right and give the same command again."
         )
     return study.write(results, out)
-
-
-def parse_epsilons(text: str) -> tuple[float, ...]:
-    """Budgets from a comma-separated list.
-
-    >>> parse_epsilons("0.5, 1,3")
-    (0.5, 1.0, 3.0)
-    """
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError as error:
-        raise ParameterError(f"epsilons are numbers separated by commas, found {text!r}. Write 0.5,1,3.") from error

@@ -21,7 +21,7 @@ from scipy.special import log_ndtr, ndtr
 
 from dpsr.arrays import Floats
 from dpsr.certify.amounts import check_delta, check_epsilon
-from dpsr.certify.exact import epsilon_of
+from dpsr.certify.table_price import epsilon_of
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import Channel, to_weights
 from dpsr.types import Scale

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
-from dpsr.certify.exact import delta_of, epsilon_of
+from dpsr.certify.table_price import delta_of, epsilon_of
 from dpsr.errors import PrivacyError
 from dpsr.privacy.noise.source import NoiseSource, NoiseStream
 from dpsr.types import Scale

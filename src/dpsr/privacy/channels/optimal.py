@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.amounts import check_epsilon
-from dpsr.certify.exact import exp_down
+from dpsr.certify.table_price import exp_down
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import BITS, Channel
 from dpsr.types import Scale

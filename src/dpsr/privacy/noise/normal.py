@@ -15,7 +15,7 @@ rounded in floating point where that is certain to give the right integer, and w
 reading more bits of x if those it has leave the choice open.
 
 Known gap: two deviates that agree in 128 bits count as not in order. That changes the probability of any event by less
-than `SLACK` for fewer than 2^36 draws, and `SLACK` is added to delta.
+than `SAMPLER_SLACK` for fewer than 2^36 draws, which is added to delta (`certify.normal_price`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Ints
-from dpsr.certify.normal import SAMPLER_SLACK, VARIANCE_BITS
+from dpsr.certify.normal_price import VARIANCE_BITS
 from dpsr.errors import PrivacyError
 from dpsr.privacy.noise.source import NoiseSource, NoiseStream
-
-SLACK = SAMPLER_SLACK
 
 _WORDS_PER_DRAW = 20
 _CHUNK = 1 << 15

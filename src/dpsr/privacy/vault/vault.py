@@ -5,8 +5,7 @@ with its price; a question that would exceed the budget is refused before any no
 
     histogram      how many ratings have each (pooled) level                       one rating moves two counts by one
     total          the sum of all ratings' distances from a centre                 the scale's width
-    window_sums    sums over items and over users of  weight x clip(r - centre)    at most  both weights x window width
-    divided_sums   the same, weights by a public division of the ratings           the heaviest rating's weights
+    divided_sums   sums over items and over users of  weight x clip(r - centre)    at most  both weights x window width
     symbols        one symbol per rating from one of several finite channels       at most the dearest channel
     noisy_ratings  one symbol per rating, all from one finite channel              that channel
 
@@ -29,12 +28,10 @@ import numpy as np
 
 from dpsr.arrays import AnyInts, Floats
 from dpsr.certify import Certificate
-from dpsr.certify.amounts import check_epsilon
+from dpsr.certify.amounts import check_epsilon, float_up
 from dpsr.certify.certificate import ChargeReference
-from dpsr.certify.exact import float_up
 from dpsr.certify.parts import (
     VALUE_GRID,
-    WEIGHT_GRID,
     ChannelPart,
     DividedSumsPart,
     HistogramPart,
@@ -120,40 +117,18 @@ class Vault:
             sums += steps[block.columns[LEVEL]].sum()
 
         found = self._raw.run(add, [np.zeros(1, dtype=np.int64)], reads=[LEVEL]).sums[0]
-        part = self._sums_part("total", steps, {"all ratings": (1, 1)}, step, epsilon)
+        scale = laplace_scale(int(np.ptp(steps)), epsilon)
+        part = SumsPart("total", str(scale), tuple(steps.tolist()), (1,), (("all ratings", 1),), step)
         return self._release(part, found, unit=step)
-
-    def window_sums(
-        self, centre: float, half_width: float, *, item_weight: float, epsilon: float
-    ) -> tuple[NoisyStatistic, NoisyStatistic]:
-        """Noisy sums of weight x clip(value - centre, -half_width, half_width), over each item and over each user.
-
-        `centre` and `half_width` are in rating points; a user's weight is one less the item's. Both families together
-        cost `epsilon` once.
-        """
-        steps, step = self._window(centre, half_width)
-        item, user = int(item_weight * WEIGHT_GRID), int((1 - item_weight) * WEIGHT_GRID)
-
-        def add(block: Block, items: AnyInts) -> BlockResult:
-            clipped = steps[block.columns[LEVEL]].astype(np.float64)  # float64 adds integers below 2**53 exactly
-            items += np.bincount(block.items, clipped, len(items)).astype(np.int64)
-            return BlockResult(rows=(np.bincount(block.rows, clipped, block.n_users).astype(np.int64),))
-
-        answer = self._raw.run(add, [np.zeros(self.census.n_items, dtype=np.int64)], reads=[LEVEL])
-        families = {"items": (item, self.census.n_items), "users": (user, self.census.n_users)}
-        part = self._sums_part("window sums", steps, families, step / WEIGHT_GRID, epsilon)
-        sums = np.concatenate([item * answer.sums[0], user * answer.rows[0]])
-        noisy = self._release(part, sums, unit=step / WEIGHT_GRID)
-        values = np.split(noisy.values, [self.census.n_items])
-        return NoisyStatistic(values[0], noisy.noise_variance), NoisyStatistic(values[1], noisy.noise_variance)
 
     def divided_sums(
         self, centre: float, half_width: float, *, division: Division, epsilon: float
     ) -> tuple[NoisyStatistic, NoisyStatistic]:
-        """As `window_sums`, every rating with the weights of a public division, which holds from now on.
+        """Noisy sums of weight x clip(value - centre, -half_width, half_width), over each item and over each user.
 
-        `epsilon` is what a rating pays that is in the sums alone. One that is asked one by one pays `light` of `GRID`
-        of it, and its symbol.
+        `centre` and `half_width` are in rating points. Weights are those of a public division, which holds from now on.
+        `epsilon` is what a rating pays that is in the sums alone, for both of its sums together. One that is asked one
+        by one pays `light` of `GRID` of it, and its symbol.
         """
         if self._division is not None:
             raise PrivacyError("the ratings are divided already. Nothing was drawn. Ask for divided sums once.")
@@ -253,15 +228,6 @@ class Vault:
             charge=self._charge_reference,
             software=f"dpsr {version('dpsr')}",
         )
-
-    def _sums_part(
-        self, name: str, steps: AnyInts, families: Mapping[str, tuple[int, int]], step: float, epsilon: float
-    ) -> SumsPart:
-        """Sums of `steps` by level, over families with a weight and a number of sums each."""
-        weights = tuple(weight for weight, _ in families.values())
-        scale = laplace_scale(int(np.ptp(steps)) * sum(weights), epsilon)
-        sizes = tuple((family, size) for family, (_, size) in families.items())
-        return SumsPart(name, str(scale), tuple(steps.tolist()), weights, sizes, step)
 
     def _release(self, part: LaplacePart, values: AnyInts, *, unit: float) -> NoisyStatistic:
         """Charge, then add discrete Laplace noise: the price and the noise come from the same description."""

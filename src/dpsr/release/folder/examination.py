@@ -13,6 +13,7 @@ and `verify` are the same examination: one wants a release or a sentence, the ot
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +21,13 @@ from typing import Any
 
 from dpsr.certify import Certificate
 from dpsr.certify.check import CERTIFICATE, Check, check_certificate
+from dpsr.certify.json_schema import MalformedError
 from dpsr.certify.manifest import MANIFEST, SIGNATURES, Manifest, sha256_of
 from dpsr.certify.plain_files import UnreadableError, names_in, read_plain
-from dpsr.certify.schema import MalformedError
 from dpsr.certify.signature import Signature, signatures_from_bytes
 from dpsr.errors import ReleaseError
 from dpsr.quoting import file_name, printable
-from dpsr.release.folder.budget import read_budget
+from dpsr.release.folder.budget_page import read_budget
 from dpsr.release.folder.item_tables import read_item_side
 from dpsr.release.folder.layout import (
     BUDGET,
@@ -38,10 +39,10 @@ from dpsr.release.folder.layout import (
     NOT_PRIVATE,
     Layout,
     memory_of_machine,
+    warning_text,
 )
 from dpsr.release.folder.likes_tables import read_likes
 from dpsr.release.folder.value_tables import read_values
-from dpsr.release.folder.warning import warning_text
 from dpsr.release.likes.likes_release import LikesRelease
 from dpsr.release.people.item_release import ItemRelease
 from dpsr.release.release import Release
@@ -143,6 +144,7 @@ def not_readable(folder: Path, why: str) -> ReleaseError:
 def _names(folder: Path) -> set[str]:
     try:
         there = names_in(folder) if folder.is_dir() else set()
+        there |= {name for name in KNOWN if os.path.lexists(folder / name)}  # in whatever order there are too many
     except OSError as error:
         raise not_readable(folder, f"it cannot be listed ({error.strerror})") from None
     except ValueError:  # a name that no file system has

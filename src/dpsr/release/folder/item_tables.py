@@ -1,6 +1,6 @@
 """A release of an item side, to and from the bytes of its files: nothing is handed on before all of it was checked.
 
-    cells.parquet     effect, uncertainty, features, count   one row a cell
+    cells.parquet     effect, uncertainty, features, count, pull   one row a cell
     items.parquet     item[, title]                          the items that may be named, ascending
     model.json        scale, levels, spread, residual, mean and covariance of people's coefficients, activity
     synthetic.parquet user, item, rating                     people who do not exist, if any (`synthetic_table`)
@@ -21,14 +21,12 @@ import pyarrow as pa
 from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.certify.check import CERTIFICATE, Check
-from dpsr.certify.schema import MalformedError
+from dpsr.certify.json_schema import MalformedError
 from dpsr.errors import ReleaseError
-from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC
+from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC, warning_text
 from dpsr.release.folder.model_form import MODEL_FORMAT, check_model, covariance_of, read_model, scale_of
-from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table, writer
+from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table, titles_of, vocabulary, writer
 from dpsr.release.folder.synthetic_table import check_synthetic, synthetic_record, write_synthetic
-from dpsr.release.folder.vocabulary import titles_of, vocabulary
-from dpsr.release.folder.warning import warning_text
 from dpsr.release.people.item_release import ItemRelease
 from dpsr.synthesis.people import Synthesis
 from dpsr.types.item_side import HASHED_CELLS, Crowd, ItemIndex, ItemSide
@@ -45,7 +43,13 @@ def write_item_side(release: ItemRelease, folder: Path) -> None:
     write_table(
         folder / CELLS,
         pa.table(
-            {"effect": side.effects, "uncertainty": side.uncertainty, "features": features, "count": crowd.counts}
+            {
+                "effect": side.effects,
+                "uncertainty": side.uncertainty,
+                "features": features,
+                "count": crowd.counts,
+                "pull": np.zeros(side.n_cells) if side.pull is None else side.pull,
+            }
         ),
     )
     titles = {} if release.titles is None else {"title": pa.array([one or "" for one in release.titles], pa.string())}
@@ -86,6 +90,7 @@ def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tupl
         _numbers(record["mean"]),
         covariance,
         Crowd(float(record["people"]), _numbers(record["activity"]), cells["count"], _numbers(record["weights"])),
+        cells["pull"],
     )
     stated = {"scale": str(scale), "levels": scale.n_levels}
     wrong = [name for name, value in stated.items() if certificate.public[name] != value]
@@ -99,7 +104,8 @@ def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tupl
 
 def _cell_columns(width: int) -> tuple[Column, ...]:
     features = Column("features", "vector", width=width)
-    return Column("effect", "real"), Column("uncertainty", "real"), features, Column("count", "real")
+    real = [Column(name, "real") for name in ("effect", "uncertainty", "count", "pull")]
+    return real[0], real[1], features, real[2], real[3]
 
 
 def _numbers(values: list[float]) -> Floats:
@@ -121,7 +127,11 @@ def check_sizes(record: Mapping[str, Any], n_cells: int, declared: bool) -> None
 
 
 def _check_numbers(cells: Mapping[str, Any], record: Mapping[str, Any]) -> None:
-    if min(cells["uncertainty"].min(), cells["count"].min()) < 0 or record["residual"] <= 0 or record["spread"] <= 0:
+    if (
+        min(cells[name].min() for name in ("uncertainty", "count", "pull")) < 0
+        or record["residual"] <= 0
+        or record["spread"] <= 0
+    ):
         raise MalformedError(f"{CELLS} and {MODEL}: a variance or a count is negative")
 
 

@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpsr.certify import Certificate
 from dpsr.certify.check import CERTIFICATE
 from dpsr.certify.check import MOST_BYTES as MOST_CERTIFICATE_BYTES
 from dpsr.certify.manifest import MANIFEST, SIGNATURES
@@ -65,6 +66,12 @@ LAYOUTS = {
 """By unit of protection. Everything but the manifest and the signatures, which lie outside it."""
 
 KNOWN = frozenset({MANIFEST, SIGNATURES}).union(*(layout.allowed for layout in (*LAYOUTS.values(), LIKES_LAYOUT)))
+
+
+def warning_text(certificate: Certificate) -> str:
+    """What `NOT_PRIVATE.txt` says, word for word."""
+    reasons = "\n".join(f"* {reason}" for reason in certificate.reasons)
+    return f"NOT PRIVATE. Do not share this folder.\n{reasons}\n"
 
 
 def memory_of_machine() -> int:

@@ -22,15 +22,13 @@ import pyarrow as pa
 from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.certify.check import CERTIFICATE, Check
-from dpsr.certify.schema import MalformedError
+from dpsr.certify.json_schema import MalformedError
 from dpsr.errors import ReleaseError
 from dpsr.release.folder.item_tables import check_sizes, checked_table, synthesis_of, write_table
-from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC, TASTE
+from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC, TASTE, warning_text
 from dpsr.release.folder.model_form import LIKES, MODEL_FORMAT, check_model, read_model
-from dpsr.release.folder.parquet import Column
+from dpsr.release.folder.parquet import Column, titles_of, vocabulary
 from dpsr.release.folder.synthetic_table import check_synthetic, synthetic_record, write_synthetic
-from dpsr.release.folder.vocabulary import titles_of, vocabulary
-from dpsr.release.folder.warning import warning_text
 from dpsr.release.likes.likes_release import LikesRelease
 from dpsr.types.item_side import Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide

@@ -7,8 +7,8 @@
     vector    a fixed number of float64, every one a finite number
     singles   a fixed number of float32, every one a finite number
 
-The footer is compared with what is expected, the pages with the footer (`pages`), and only then is anything unpacked.
-Missing values, text that is not UTF-8 and numbers whose squares would overflow are refused.
+The footer is compared with what is expected, the pages with the footer (`parquet_pages`), and only then is anything
+unpacked. Missing values, text that is not UTF-8 and numbers whose squares would overflow are refused.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpsr.arrays import AnyArray
-from dpsr.certify.schema import MalformedError
+from dpsr.certify.json_schema import MalformedError
 from dpsr.quoting import printable, quoted
-from dpsr.release.folder.layout import memory_of_machine
-from dpsr.release.folder.pages import ColumnChunk, check_pages, read_footer
+from dpsr.release.folder.layout import ITEMS, memory_of_machine
+from dpsr.release.folder.parquet_pages import ColumnChunk, check_pages, read_footer
 
 LARGEST = 1e75
 """A number of a model lies within this: products of four of them are still numbers."""
@@ -161,3 +162,26 @@ def _one_array(chunks: pa.ChunkedArray) -> pa.Array:
     unified = chunks.unify_dictionaries() if pa.types.is_dictionary(chunks.type) else chunks
     combined = unified.combine_chunks()
     return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def vocabulary(ids: pa.Array, name: str, who: str) -> pa.Array:
+    """Ids of one side, ascending and none twice, so that each is written out once."""
+    if pa.types.is_dictionary(ids.type):
+        codes, texts = ids.indices, ids.dictionary
+        if ids.null_count or texts.null_count or pc.count_distinct(codes).as_py() < len(ids):
+            raise MalformedError(f"{name}: every {who} has an id, and no two the same")
+        ids = texts.take(codes)
+    if ids.null_count or not pc.all(pc.less(ids[:-1], ids[1:]), min_count=0).as_py():  # one alone ascends
+        raise MalformedError(f"{name}: every {who} has an id, and they ascend")
+    return ids
+
+
+def titles_of(items: Mapping[str, Any]) -> list[str | None] | None:
+    """What items are called, if the release says; an empty text stands for no title."""
+    if "title" not in items:
+        return None
+    texts = items["title"]
+    if not pa.types.is_dictionary(texts.type) or texts.null_count or texts.dictionary.null_count:
+        raise MalformedError(f"{ITEMS}: titles are text, an empty one for an item without")
+    words = [text or None for text in texts.dictionary.to_pylist()]  # each once, however often it is repeated
+    return [words[code] for code in texts.indices.to_pylist()]

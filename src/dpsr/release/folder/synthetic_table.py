@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.certify.check import Check
-from dpsr.certify.schema import MalformedError
+from dpsr.certify.json_schema import MalformedError
 from dpsr.release.folder.layout import SYNTHETIC
 from dpsr.release.folder.parquet import Column, read_table, writer
 from dpsr.release.likes.likes_release import LikesRelease

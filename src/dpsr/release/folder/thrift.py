@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpsr.certify.schema import MalformedError
+from dpsr.certify.json_schema import MalformedError
 
 STOP, TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(13)
 _DEEPEST = 8
@@ -26,7 +26,7 @@ class Fields(dict[int, Any]):
     def __init__(self) -> None:
         self.kinds: dict[int, int] = {}
 
-    def whole(self, number: int, kind: int) -> int:
+    def integer(self, number: int, kind: int) -> int:
         """A number of exactly this type, not below zero."""
         value = self.get(number)
         if self.kinds.get(number) != kind or not isinstance(value, int) or value < 0:

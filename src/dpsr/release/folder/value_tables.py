@@ -20,13 +20,11 @@ import pyarrow as pa
 from dpsr.arrays import Ints
 from dpsr.certify import Certificate
 from dpsr.certify.check import Check
-from dpsr.certify.schema import MalformedError
+from dpsr.certify.json_schema import MalformedError
 from dpsr.release.folder.consistency import check_consistency
 from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS, USERS
-from dpsr.release.folder.model_form import prior_of, read_model, scale_of
-from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table
-from dpsr.release.folder.personal_form import NOISY_COLUMNS, noisy_of, personal_of
-from dpsr.release.folder.vocabulary import titles_of, vocabulary
+from dpsr.release.folder.model_form import NOISY_COLUMNS, noisy_of, personal_of, prior_of, read_model, scale_of
+from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table, titles_of, vocabulary
 from dpsr.release.release import Release
 from dpsr.types import Affinity, Mask, Model, Scale
 from dpsr.types.mask import codes_of

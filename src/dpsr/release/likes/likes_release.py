@@ -16,8 +16,7 @@ from dpsr.errors import ParameterError
 from dpsr.release.likes.model import UNCLIPPED, model_of, own_rows
 from dpsr.release.likes.personalised import PersonalisedLikes
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
-from dpsr.release.people.knows_nobody import ReleaseOfItems
-from dpsr.release.people.synthetic import item_names
+from dpsr.release.people.knows_nobody import ReleaseOfItems, item_names
 from dpsr.synthesis.likes import MadeUpLikes, make_up_likes
 from dpsr.types import Scale
 from dpsr.types.item_side import Crowd
@@ -101,7 +100,7 @@ class LikesRelease(ReleaseOfItems[LikesSide]):
 
     def save(self, path: str | Path, *, overwrite: bool = False, people: int | None = None) -> Path:
         """Write the release folder, whole or not at all; with so many made-up people, or those it has."""
-        from dpsr.release.folder.files import write_release
+        from dpsr.release.folder.write import write_release
 
         contents = self if people is None else self.with_people(people)
         return write_release(contents, Path(path), overwrite=overwrite)

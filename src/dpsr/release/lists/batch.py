@@ -53,7 +53,7 @@ class Rows:
     """The rows of one side in single precision, and gamma times their norms in double."""
 
     single: Singles
-    doubt: Floats
+    error_factor: Floats
 
     @classmethod
     def of(cls, rows: Floats) -> Rows:
@@ -95,7 +95,7 @@ class Candidates:
         pages = [np.empty((stop - start) * TILE, dtype=np.float32) for _ in users]
         for first in range(0, mask.n_items, TILE):
             tile = slice(first, min(first + TILE, mask.n_items))
-            items = [Rows(rows.single[tile], rows.doubt[tile]) for _, rows in self._sides]
+            items = [Rows(rows.single[tile], rows.error_factor[tile]) for _, rows in self._sides]
             block.see(first, users, items, [_product(*three) for three in zip(users, items, pages, strict=True)])
         return block.shortlist()
 
@@ -120,7 +120,7 @@ class _Block:
     def see(self, first: int, users: list[Rows], items: list[Rows], products: list[Singles]) -> None:
         pairs = list(zip(users, items, products, strict=True))
         predicted, meets = (
-            (product, own.doubt, theirs.doubt) for own, theirs, product in (pairs[0], pairs[-1])
+            (product, own.error_factor, theirs.error_factor) for own, theirs, product in (pairs[0], pairs[-1])
         )  # without an affinity they are the same
         kept = self.best, self.items, self.highs, self.counts
         see_tile(first, predicted, meets, self.weights, self.rated, kept)

@@ -1,6 +1,6 @@
 """The compiled loop over pairs of a block of users and a tile of items: who can still be among the n best?
 
-A product comes as three arrays: its values in single precision (users x items), and the factors of its doubt, one per
+A product comes as three arrays: its values in single precision (users x items), and the factors of its error, one per
 user and one per item (`candidates` says why their product bounds the error).
 """
 

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from dpsr.errors import ParameterError
 from dpsr.quoting import printable
 from dpsr.release.likes.likes_release import LikesRelease
+from dpsr.release.lists.list_tables import RecommendationLists
 from dpsr.release.lists.ranking import Recommendations
-from dpsr.release.lists.tables import RecommendationLists
 from dpsr.release.people.item_release import ItemRelease
 from dpsr.release.release import Release
 from dpsr.types import Mask
@@ -50,7 +50,7 @@ def list_of_likes(release: Release | ItemRelease | LikesRelease, liked: list[str
     return _table(None, release.fold_in(liked, None, n))
 
 
-def list_of_guest(release: Release | ItemRelease | LikesRelease, rated: list[str], n: int = 10) -> pa.Table:
+def list_of_new_user(release: Release | ItemRelease | LikesRelease, rated: list[str], n: int = 10) -> pa.Table:
     """The list of somebody new, from their own ratings `ITEM=RATING`; nothing is stored."""
     if isinstance(release, LikesRelease):
         raise ParameterError("this release was learned from interactions: write --liked ITEM for what somebody did.")

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.errors import ParameterError
-from dpsr.release.lists.tables import Tabular
+from dpsr.release.lists.list_tables import Tabular
 from dpsr.types import Model
 
 

@@ -12,12 +12,11 @@ import pyarrow as pa
 
 from dpsr.arrays import Floats
 from dpsr.errors import ParameterError
-from dpsr.linalg.rows import PeopleRows
+from dpsr.linalg.people_rows import PeopleRows
 from dpsr.release.lists.ranking import Recommendations, best_items
-from dpsr.release.people.knows_nobody import ReleaseOfItems
+from dpsr.release.people.knows_nobody import ReleaseOfItems, item_names
 from dpsr.release.people.model import model_of, own_rows
 from dpsr.release.people.personalised import PersonalisedPeople
-from dpsr.release.people.synthetic import synthetic_rows
 from dpsr.synthesis.people import MadeUpPeople, make_up
 from dpsr.types import Scale
 from dpsr.types.item_side import Crowd, ItemSide
@@ -49,8 +48,12 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
 
     @property
     def synthetic_rows(self) -> pa.Table | None:
-        """Their ratings: user, item, rating."""
-        return None if self.made_up is None else synthetic_rows(self.made_up, self.index, self.scale)
+        """Their ratings: user, item, rating. People are numbered from 1."""
+        people = self.made_up
+        if people is None:
+            return None
+        items, ratings = item_names(self.index, people.cells), self.scale.values[people.places]
+        return pa.table({"user": people.owners + 1, "item": items, "rating": ratings})
 
     @property
     def scale(self) -> Scale:
@@ -69,7 +72,7 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
     def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
         """Recommendations for one person from their own ratings; nothing is stored."""
         rows = self._rows(items, values)
-        model = model_of(self.side, self.index, pa.array(["you"]), rows)
+        model = model_of(self.side, self.index, pa.array(["you"]), self.side.own_side(rows))
         known = self._named(items)
         scores = model.scores(0)
         return self.titled(best_items(model, scores, model.item_factors @ model.user_factors[0], known[known >= 0], n))
@@ -81,16 +84,19 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
         cells = self.index.cells_of(wanted)
         return self.side.predict(own, np.zeros(len(cells), dtype=np.int64), cells)
 
-    def personalise(self, ratings: OpensOwnRows, *, block: int | None = None) -> PersonalisedPeople:
+    def personalise(
+        self, ratings: OpensOwnRows, *, block: int | None = None, new_people: bool = False
+    ) -> PersonalisedPeople:
         """Predictions and lists for each person from their own raw ratings and the release: for that person alone.
 
-        `block` is how many people are served at a time; it bounds memory and changes no list.
+        `block` is how many people are served at a time; it bounds memory and changes no list. Where these are
+        `new_people`, of whose ratings nothing was learned, no own ratings are taken out of what is known about items.
         """
-        return PersonalisedPeople(self, ratings, block=block)
+        return PersonalisedPeople(self, ratings, block=block, new_people=new_people)
 
     def save(self, path: str | Path, *, overwrite: bool = False, people: int | None = None) -> Path:
         """Write the release folder, whole or not at all; with so many made-up people, or those it has."""
-        from dpsr.release.folder.files import write_release
+        from dpsr.release.folder.write import write_release
 
         contents = self if people is None else self.with_people(people)
         return write_release(contents, Path(path), overwrite=overwrite)
@@ -104,3 +110,13 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
         if not on_scale.all():
             raise ParameterError(f"every rating lies on this release's scale, {self.scale}; not all of these do.")
         return own_rows(np.array([0, len(cells)]), cells, self.scale, ratings)
+
+
+def check_takes_new_people(release: object) -> ItemRelease:
+    """Refuse to be told that people are new where it makes no difference."""
+    if not isinstance(release, ItemRelease):
+        raise ParameterError(
+            "whether people are new matters where ratings are fitted at unit = 'rating' or 'user'. At 'value' they are "
+            "known by their ids, and lists from interactions are made the same way for everybody. Leave it out."
+        )
+    return release

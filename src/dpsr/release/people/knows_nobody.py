@@ -17,14 +17,16 @@ from dpsr.arrays import Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.errors import ParameterError
 from dpsr.release.lists.ranking import Recommendations
-from dpsr.release.people.synthetic import item_names
-from dpsr.release.personalise.base import PersonalAnswers, PredictsForAnybody
+from dpsr.release.personalise.personal_answers import PersonalAnswers, PredictsForAnybody
 from dpsr.synthesis.people import Synthesis, usual_people
 from dpsr.types import Catalogue
 from dpsr.types.item_side import Crowd, ItemIndex
 from dpsr.types.mask import Ids, codes_of
 
 Side = TypeVar("Side")
+
+CELL = "cell:"
+"""With its number, what a cell is called whose items may not be named; the public hash leads from an id to its cell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,3 +171,19 @@ class PersonalWithoutPeople(PersonalAnswers[Released]):
     @cached_property
     def _named(self) -> Ints:
         return codes_of(self._ratings.mask.item_ids, self.release.index.named)
+
+
+def item_names(index: ItemIndex, cells: Ints) -> pa.Array:
+    """What made-up people call the items of these cells: by name where they may be named, else by the cell.
+
+    Items that share a cell share a name; of several that may be named, the first one's.
+    """
+    if index.declared is not None:
+        return index.declared.take(pa.array(cells))
+    distinct, places = np.unique(cells, return_inverse=True)
+    names: dict[int, str] = {}
+    for cell, name in zip(index.named_cells.tolist(), map(str, index.named.to_pylist()), strict=True):
+        if not name.startswith(CELL):
+            names.setdefault(cell, name)
+    called = pa.array([names.get(cell, f"{CELL}{cell}") for cell in distinct.tolist()], type=pa.string())
+    return called.take(pa.array(places.ravel()))

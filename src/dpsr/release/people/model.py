@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import AnyInts, Floats, Ints
-from dpsr.linalg.rows import PeopleRows
+from dpsr.linalg.people_rows import PeopleRows
 from dpsr.types import Affinity, Mask, PersonalModel, Scale
-from dpsr.types.item_side import ItemIndex, ItemSide
+from dpsr.types.item_side import ItemIndex, ItemSide, OwnSide
 
 
 def own_rows(indptr: Ints, cells: Ints, scale: Scale, values: Floats) -> PeopleRows:
@@ -26,11 +26,14 @@ def model_of(
     side: ItemSide,
     index: ItemIndex,
     user_ids: pa.Array,
-    rows: PeopleRows,
+    own: OwnSide,
     rated: tuple[Ints, AnyInts] | None = None,
 ) -> PersonalModel:
-    """The people `user_ids` and the items that may be named; `rated` (pointers, codes of named items) is left out."""
-    own, half = side.own_side(rows), side.scale.width / 2
+    """The people `user_ids`, known by their own side, and the items that may be named.
+
+    `rated` (pointers, codes of named items) is left out of lists.
+    """
+    half = side.scale.width / 2
     gain, m, n = half * side.spread, len(user_ids), len(index.named)
     W, cells = own.coefficients, index.named_cells
     level = side.scale.midpoint + gain * (own.level + W[:, 0])

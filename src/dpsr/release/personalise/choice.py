@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from dpsr.arrays import Bools, Floats
-from dpsr.release.personalise.item_side import ItemSide, People
 from dpsr.release.personalise.kernels import Readings
 from dpsr.release.personalise.posterior import Choice, coefficients, fitted, without_own
+from dpsr.release.personalise.released_side import People, ReleasedSide
 from dpsr.types import Mask
 
 KERNEL = 0.06
@@ -39,7 +39,7 @@ _FIFTHS, _HELD_OUT = 5, 2
 """One reading in five is held out at a time; two such fifths are looked at."""
 
 
-def choose(side: ItemSide, mask: Mask, strength: float) -> Choice:
+def choose(side: ReleasedSide, mask: Mask, strength: float) -> Choice:
     """The choice for everybody in a release whose mask has structure of this strength."""
     tau = KERNEL * side.prior.variance * strength
     if side.noisy is None:
@@ -69,7 +69,7 @@ def _changes(tau: float | None) -> Iterator[Callable[[Choice], Choice]]:
 class _Trial:
     """People fitted to some of their noisy readings and compared with the others."""
 
-    def __init__(self, side: ItemSide, people: People) -> None:
+    def __init__(self, side: ReleasedSide, people: People) -> None:
         self.side, self.people = side, people
         self.readings: Readings = side.readings(people)
         self.explained = self.readings.weight * side.residual

@@ -1,4 +1,7 @@
-"""Personal lists and predictions as files: Parquet only, whose metadata say for whom each row is."""
+"""Personal lists and predictions as files: Parquet only, whose metadata say for whom each row is and what is promised.
+
+The same words stand on screen and in the documentation.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,45 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from dpsr.certify import Certificate
 from dpsr.errors import ReleaseError
 from dpsr.release.folder.atomic import atomic_table
 from dpsr.release.folder.atomic import check_file as check_table_file
-from dpsr.release.personalise.statement import file_metadata
 
 if TYPE_CHECKING:
-    from dpsr.release.personalise.base import PersonalAnswers
+    from dpsr.release.personalise.personal_answers import PersonalAnswers
+
+FOR_WHOM = "Each list may be shown to its own person, and to nobody else."
 
 BASES = ("own ratings", "own mean", "model", "item mean", "user mean", "overall mean")
 """What a prediction rests on: the person's own ratings with a known item, or an unknown one; or, of people who brought
 no ratings, the release's four."""
+
+
+def statement(certificate: Certificate) -> str:
+    """The promise in words, with the release's own figures; NOT PRIVATE stays NOT PRIVATE."""
+    if not certificate.private:
+        return f"NOT PRIVATE: {'; '.join(certificate.reasons)}. {FOR_WHOM}"
+    delta = f", delta = {certificate.delta:.3g}" if certificate.delta else ""
+    rows = "interactions" if certificate.likes else "ratings"
+    return (
+        f"{FOR_WHOM} It was computed from that person's own {rows} and the release; nobody else's {rows} entered but "
+        f"through the release. Everything together is joint differential privacy at epsilon = {certificate.epsilon:.6g}"
+        f"{delta}, unit: {certificate.unit}."
+    )
+
+
+def file_metadata(certificate: Certificate) -> dict[str, str]:
+    """What a file of personal lists says of itself."""
+    return {
+        "dpsr.for": FOR_WHOM,
+        "dpsr.statement": statement(certificate),
+        "dpsr.promise": "joint differential privacy" if certificate.private else "NOT PRIVATE",
+        "dpsr.epsilon": repr(certificate.epsilon),
+        "dpsr.delta": repr(certificate.delta),
+        "dpsr.unit": certificate.unit,
+        "dpsr.certificate": certificate.id,
+    }
 
 
 def check_file(path: Path, *, overwrite: bool = False) -> None:

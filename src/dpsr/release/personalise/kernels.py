@@ -44,7 +44,7 @@ def cavity(
 ) -> tuple[Floats, Floats, Floats]:
     """B^- . x_u, G^- and s^- at every rating, `people` holding (x, f) of each person; see `without_own`."""
     p, d, N = side.n_features, people.shape[1], len(items)
-    base, factors, doubt = np.empty(N), np.empty((N, d - p)), np.empty(N)
+    base, factors, item_variance = np.empty(N), np.empty((N, d - p)), np.empty(N)
     for u in prange(len(indptr) - 1):
         a, ca = people[u], np.zeros(d)
         for e in range(indptr[u], indptr[u + 1]):
@@ -55,10 +55,10 @@ def cavity(
             total = 0.0
             for i in range(p):
                 total += (side.means[j, i] - ca[i] * pull) * a[i]
-            base[e], doubt[e] = total, s / left
+            base[e], item_variance[e] = total, s / left
             for i in range(d - p):
                 factors[e, i] = side.means[j, p + i] - ca[p + i] * pull
-    return base, factors, doubt
+    return base, factors, item_variance
 
 
 @fast_kernel

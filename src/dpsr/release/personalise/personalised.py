@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from dpsr.arrays import Floats, Ints
 from dpsr.release.lists.ranking import Recommendations, best_items, ordered_dots, score_pairs
-from dpsr.release.personalise.base import PersonalAnswers
 from dpsr.release.personalise.matching import OwnRatings, ReleaseCodes, matched
+from dpsr.release.personalise.personal_answers import PersonalAnswers
 from dpsr.release.personalise.value_level import ValueLevel
 from dpsr.types import OpensOwnRows, PersonalModel
 from dpsr.types.mask import Ids

@@ -26,8 +26,8 @@ import numpy as np
 
 from dpsr.arrays import Bools, Floats
 from dpsr.linalg.compiled import one_blas_thread, threads_for
-from dpsr.release.personalise.item_side import ItemSide, People
 from dpsr.release.personalise.kernels import ItemFeatures, Observed, Priors, cavity, dots, posterior_means
+from dpsr.release.personalise.released_side import People, ReleasedSide
 
 
 class Choice(NamedTuple):
@@ -49,14 +49,14 @@ class WithoutOwn(NamedTuple):
 
     base: Floats
     factors: Floats
-    doubt: Floats
+    item_variance: Floats
 
     def only(self, some: Bools) -> WithoutOwn:
         """The chosen ratings alone."""
-        return WithoutOwn(self.base[some], self.factors[some], self.doubt[some])
+        return WithoutOwn(self.base[some], self.factors[some], self.item_variance[some])
 
 
-def without_own(side: ItemSide, people: People) -> WithoutOwn:
+def without_own(side: ReleasedSide, people: People) -> WithoutOwn:
     """Step 1."""
     a, readings = side.features_and_factors(people.users), side.readings(people)
     with threads_for(len(people.items) * side.vectors.known**2):
@@ -64,14 +64,14 @@ def without_own(side: ItemSide, people: People) -> WithoutOwn:
 
 
 def coefficients(
-    side: ItemSide, choice: Choice, people: People, own: WithoutOwn, y: Floats, inflate: Floats | float = 1.0
+    side: ReleasedSide, choice: Choice, people: People, own: WithoutOwn, y: Floats, inflate: Floats | float = 1.0
 ) -> Floats:
     """Steps 2 and 3: theta of everybody from y, raw ratings, or noisy readings with noise `inflate` times as large."""
     features, priors = side.taste(kernel=choice.tau > 0), _priors(side, choice, people)
     v = np.full(len(people.items), side.residual)
     rounds = _SCORING if choice.family else 1
     for left in reversed(range(rounds)):
-        observed = Observed(people.indptr, people.items, own.factors, y - own.base, v * inflate + own.doubt)
+        observed = Observed(people.indptr, people.items, own.factors, y - own.base, v * inflate + own.item_variance)
         with one_blas_thread(), threads_for(len(v) * priors.mean.shape[1] ** 2):
             theta = posterior_means(observed, features, priors)
         if left:
@@ -89,7 +89,7 @@ def fitted(theta: Floats, own: WithoutOwn, features: ItemFeatures, people: Peopl
         return np.asarray(own.base + dots(theta, own.factors, features, people.rows, people.items))
 
 
-def _family_variance(side: ItemSide, eta: Floats) -> Floats:
+def _family_variance(side: ReleasedSide, eta: Floats) -> Floats:
     """E V(m) for m around eta with variance 0.3 v: a fitted mean at the end of the scale is no certainty."""
     t = np.linspace(-2, 2, 9)
     p = np.exp(-0.5 * t**2) / np.exp(-0.5 * t**2).sum()
@@ -99,7 +99,7 @@ def _family_variance(side: ItemSide, eta: Floats) -> Floats:
     return total
 
 
-def _priors(side: ItemSide, choice: Choice, people: People) -> Priors:
+def _priors(side: ReleasedSide, choice: Choice, people: People) -> Priors:
     """The prior of these people's coefficients at every grid point."""
     prior, (_, q, k) = side.prior, side.prior.widths
     x = side.public_features(people.users)
@@ -115,7 +115,7 @@ def _priors(side: ItemSide, choice: Choice, people: People) -> Priors:
     return Priors(mean, covariances, np.asarray(np.linalg.inv(covariances), np.float64), tau, log_size, chance)
 
 
-def _grid(side: ItemSide, choice: Choice) -> tuple[Floats, Floats]:
+def _grid(side: ReleasedSide, choice: Choice) -> tuple[Floats, Floats]:
     """Standard deviations of (z, g) coefficients relative to the prior, and log weights, at every grid point."""
     _, q, k = side.prior.widths
     slopes = np.linspace(-2, 2, 5) if choice.slope_spread > 0 else np.zeros(1)

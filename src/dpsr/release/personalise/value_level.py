@@ -20,10 +20,10 @@ from dpsr.arrays import Floats
 from dpsr.release.lists.fold_in import FoldedInUser
 from dpsr.release.lists.ranking import ordered_dots
 from dpsr.release.personalise.choice import choose
-from dpsr.release.personalise.item_side import ItemSide, People, required_prior
 from dpsr.release.personalise.mask_kernel import mask_kernel
 from dpsr.release.personalise.matching import OwnRatings
 from dpsr.release.personalise.posterior import Choice, coefficients, without_own
+from dpsr.release.personalise.released_side import People, ReleasedSide, required_prior
 from dpsr.types import Affinity, Mask, Model, PersonalModel
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ class ValueLevel:
         self.widths = required_prior(release.model).widths
 
     @cached_property
-    def _shared(self) -> tuple[ItemSide, Choice, Floats]:
+    def _shared(self) -> tuple[ReleasedSide, Choice, Floats]:
         """The item side, the choice, and item vectors in rating points with the kernel's features beside."""
         release = self._release
         kernel = mask_kernel(release.mask)
-        side = ItemSide(release.model, release.noisy, kernel.features)
+        side = ReleasedSide(release.model, release.noisy, kernel.features)
         choice = choose(side, release.mask, kernel.strength)
         features = kernel.features if choice.tau > 0 else kernel.features[:, :0]
         return side, choice, np.hstack([release.model.item_factors, release.scale.width / 2 * features])
@@ -84,10 +84,10 @@ class ValueLevel:
         vectors[with_rows, p : p + n_own] = theta[:, :n_own]
         vectors[with_rows, rank:] = theta[:, n_own:]
         for stranger in np.flatnonzero(own.users < 0).tolist():
-            vectors[stranger, :rank] = self._guest(own, stranger).factors
+            vectors[stranger, :rank] = self._folded_in(own, stranger).factors
         return vectors
 
-    def _own_coefficients(self, own: OwnRatings, side: ItemSide, choice: Choice) -> Floats:
+    def _own_coefficients(self, own: OwnRatings, side: ReleasedSide, choice: Choice) -> Floats:
         scale = side.model.scale
         people = People(own.users, own.indptr, own.items, own.places)
         y = (own.values - scale.midpoint) / (scale.width / 2)
@@ -100,9 +100,9 @@ class ValueLevel:
             return None
         reach = affinity.users[np.maximum(own.users, 0)]
         for stranger in np.flatnonzero(own.users < 0).tolist():
-            reach[stranger] = self._guest(own, stranger).reach
+            reach[stranger] = self._folded_in(own, stranger).reach
         return Affinity(reach, affinity.items)
 
-    def _guest(self, own: OwnRatings, person: int) -> FoldedInUser:
+    def _folded_in(self, own: OwnRatings, person: int) -> FoldedInUser:
         rows = slice(own.indptr[person], own.indptr[person + 1])
         return FoldedInUser.from_codes(self._release.model, own.items[rows].astype(np.int64), own.values[rows])

@@ -12,7 +12,7 @@ import pytest
 
 from dpsr import Interactions
 from dpsr.certify.check import check_certificate
-from dpsr.certify.normal import gaussian_delta
+from dpsr.certify.normal_price import gaussian_delta
 from dpsr.certify.one_rating import MOST_CELLS, pair_weight
 from dpsr.certify.people import GRID, PAIRS, PRESENCE_GRID, PersonPart, RatingPart
 from dpsr.data.ingest_interactions import ingest_interactions

@@ -13,12 +13,12 @@ from spark_cases import needs_spark, on_spark, session_of
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.certify.check import check_certificate
-from dpsr.certify.normal import affordable_squared_mu, gaussian_delta
+from dpsr.certify.normal_price import affordable_squared_mu, gaussian_delta
 from dpsr.certify.people import PersonPart, RatingPart
 from dpsr.data import realistic
 from dpsr.engine.disk import ITEMS, DiskTable
-from dpsr.engine.memory import MemoryTable
 from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.engine.table import MemoryTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.journal import Journal

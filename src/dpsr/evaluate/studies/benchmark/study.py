@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dpsr.errors import ParameterError
-from dpsr.evaluate.downstream.tables import RAW
+from dpsr.evaluate.downstream.training_tables import RAW
 from dpsr.evaluate.measure import ATTACK, LEARNERS, METHOD
 from dpsr.evaluate.measure.attack import BEST_GUESS, MEAN_LEAK, ON_MECHANISMS
 from dpsr.evaluate.protocol import SAMPLE_RANKED
@@ -25,7 +25,8 @@ from dpsr.evaluate.runner.jobs import Job, Seeds, code_digest, cross, noise_seed
 from dpsr.evaluate.runner.results import TIMEOUT, Results
 from dpsr.evaluate.sets import RatingSet, find_sets, parse_scales
 from dpsr.evaluate.studies.benchmark.tables import document_of, sections
-from dpsr.evaluate.studies.study import Study, StudyReport, parse_epsilons
+from dpsr.evaluate.studies.study import Study, StudyReport
+from dpsr.pipeline.plan import parse_epsilons
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 SMALL_EPSILONS = (1.0, 5.0)

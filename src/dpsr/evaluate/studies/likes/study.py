@@ -30,7 +30,8 @@ from dpsr.evaluate.runner.results import Results
 from dpsr.evaluate.sets import RatingSet, find_likes, sets_in_folder
 from dpsr.evaluate.studies.benchmark.tables import attacks_table
 from dpsr.evaluate.studies.likes.tables import list_significance, list_tables, recall_chart, recall_tables
-from dpsr.evaluate.studies.study import Study, StudyReport, parse_epsilons
+from dpsr.evaluate.studies.study import Study, StudyReport
+from dpsr.pipeline.plan import parse_epsilons
 
 EPSILONS, FULL_EPSILONS = (1.0, 5.0), (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 FRONTIER_EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)

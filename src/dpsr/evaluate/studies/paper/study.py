@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from dpsr.errors import ParameterError
 from dpsr.evaluate.baselines.factorisation import TRAINING_CHOICES
-from dpsr.evaluate.downstream.tables import RAW
+from dpsr.evaluate.downstream.training_tables import RAW
 from dpsr.evaluate.measure import LEARNERS
 from dpsr.evaluate.measure.learners import THE_MODEL_ITSELF
 from dpsr.evaluate.protocol import ALL_RANKED, ERRORS_ONLY, HeldOutRatings

@@ -22,7 +22,7 @@ from dpsr.arrays import Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_delta, check_epsilon, float_below
 from dpsr.certify.certificate import ChargeReference
-from dpsr.certify.normal import affordable_squared_mu
+from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.certify.one_rating import SQUARED_BOUNDS, Settings
 from dpsr.certify.people import (
     GRID,
@@ -54,7 +54,7 @@ Contribute = Callable[..., None]
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class NoisyAnswer:
     """Noisy numbers in real units, and the deviation of the noise in each."""
 
     values: Floats
@@ -160,21 +160,21 @@ class AskedTable(ABC):
         reach: float = 1.0,
         only: tuple[Ints, ...] | None = None,
         settings: Settings | None = None,
-    ) -> Answer:
+    ) -> NoisyAnswer:
         """Describe, price, pass over the people, add noise. `reach` is what the bound stands for in real units."""
         numbers, step = int(np.prod(shape)) if only is None else len(only[0]), reach / steps_of_bound(name)
         part = self._describe(name, share, numbers, settings)
         values = self._noisy(part, contribute, shape, only).astype(np.float64) * step
-        return Answer(values if only is not None else values.reshape(shape), sqrt(part.variance) * step)
+        return NoisyAnswer(values if only is not None else values.reshape(shape), sqrt(part.variance) * step)
 
     def _ask_above_diagonal(
         self, name: str, share: float, contribute: Contribute, n: int, settings: Settings | None = None
-    ) -> Answer:
+    ) -> NoisyAnswer:
         """Second moments of n cells: what is above the diagonal, with zeros elsewhere."""
         above, moments = np.triu_indices(n, 1), np.zeros((n, n))
         found = self._ask(name, share, contribute, (n, n), only=above, settings=settings)
         moments[above] = found.values
-        return Answer(moments, found.noise)
+        return NoisyAnswer(moments, found.noise)
 
     def _places(self, cells: Ints) -> Ints:
         """The place of every cell among `cells`, -1 for the others."""

@@ -21,9 +21,9 @@ from dpsr.certify.people import COUNTS, GRID, INTERACTIONS, PAIRS, PRESENCE, PRE
 from dpsr.engine import Block
 from dpsr.engine.raw import WEIGHT
 from dpsr.errors import PrivacyError
-from dpsr.linalg.rows import PeopleRows
+from dpsr.linalg.people_rows import PeopleRows
 from dpsr.privacy.vault.people import presence as add
-from dpsr.privacy.vault.people.asking import Answer, AskedOfPeople, AskedOfRows, AskedTable
+from dpsr.privacy.vault.people.asking import AskedOfPeople, AskedOfRows, AskedTable, NoisyAnswer
 from dpsr.types.item_side import ACTIVITY_BINS
 from dpsr.types.likes_side import strengths
 
@@ -49,7 +49,7 @@ class LikesVault(AskedTable):
 
     column = WEIGHT
 
-    def numbers(self, share: float, cells: Ints) -> Answer:
+    def numbers(self, share: float, cells: Ints) -> NoisyAnswer:
         """How many people did something in 1, 2 to 3, 4 to 7, ... of `cells`."""
         place, reader = self._places(cells), self._reader
 
@@ -59,7 +59,7 @@ class LikesVault(AskedTable):
 
         return self._ask(INTERACTIONS, share, one, (ACTIVITY_BINS,))
 
-    def counts(self, share: float, cells: Ints) -> Answer:
+    def counts(self, share: float, cells: Ints) -> NoisyAnswer:
         """Weighted counts of `cells`: everybody's strengths there, scaled to length one."""
         place, reader = self._places(cells), self._reader
 
@@ -69,7 +69,7 @@ class LikesVault(AskedTable):
 
         return self._ask(COUNTS, share, one, (len(cells),))
 
-    def presence_moments(self, share: float, cells: Ints, centre: Floats, favour: Floats) -> Answer:
+    def presence_moments(self, share: float, cells: Ints, centre: Floats, favour: Floats) -> NoisyAnswer:
         """Sums over people of r r', r = c favour (x - n centre) over `cells`; zero on and below the diagonal."""
         place, reader = self._places(cells), self._reader
 
@@ -101,7 +101,7 @@ class PeopleLikesVault(LikesVault, AskedOfPeople):
 class SingleLikesVault(LikesVault, AskedOfRows):
     """Raw interactions and a budget for single ones of them."""
 
-    def counts(self, share: float, cells: Ints) -> Answer:
+    def counts(self, share: float, cells: Ints) -> NoisyAnswer:
         """How many interactions there are in each of `cells`; nobody's other interactions matter."""
         place, cell_of = self._places(cells), self._cell_of
 
@@ -112,7 +112,7 @@ class SingleLikesVault(LikesVault, AskedOfRows):
 
         return self._ask(COUNTS, share, one, (len(cells),))
 
-    def presence_moments(self, share: float, cells: Ints, centre: Floats, favour: Floats) -> Answer:
+    def presence_moments(self, share: float, cells: Ints, centre: Floats, favour: Floats) -> NoisyAnswer:
         """Sums over people of 1 / sqrt n on every pair of their n `cells`, neither centred nor favoured."""
         if len(cells) > MOST_CELLS:
             raise PrivacyError(f"pairs have at most {MOST_CELLS:,} cells, found {len(cells):,}. Ask about fewer.")

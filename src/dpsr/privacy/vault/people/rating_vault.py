@@ -25,7 +25,7 @@ from dpsr.certify.one_rating import (
 from dpsr.certify.people import GRID, MOMENT, MOMENTS
 from dpsr.engine import Block
 from dpsr.linalg.compiled import kernel
-from dpsr.privacy.vault.people.asking import Answer, AskedOfRows
+from dpsr.privacy.vault.people.asking import AskedOfRows, NoisyAnswer
 from dpsr.privacy.vault.people.contributions import SAFE, _enforce, _steps
 from dpsr.privacy.vault.people.vault import PeopleVault
 from dpsr.types.item_side import ItemSide
@@ -37,7 +37,7 @@ class RatingVault(AskedOfRows, PeopleVault):
     scores_name = "scores of people"
     replaced = 2.0
 
-    def rating_scores(self, share: float, side: ItemSide, *, level: float, shrink: float) -> Answer:
+    def rating_scores(self, share: float, side: ItemSide, *, level: float, shrink: float) -> NoisyAnswer:
         """Sums over ratings, by cell, of psi(z) (`certify.one_rating`): score and slope at the item side so far.
 
         `level`, in spreads, is where ratings lie; `shrink` ratings' worth of zero pull a person's own deviation from
@@ -53,7 +53,7 @@ class RatingVault(AskedOfRows, PeopleVault):
         settings = {"clip": CLIP, "shrink": shrink, "width": WIDTH}
         return self._ask("scores", share, one, (self.n_cells, 2), settings=settings)
 
-    def rating_moments(self, share: float, side: ItemSide, cells: Ints, *, level: float) -> Answer:
+    def rating_moments(self, share: float, side: ItemSide, cells: Ints, *, level: float) -> NoisyAnswer:
         """Sums over people of a_n x x' over `cells` (`certify.one_rating`); zero on and below the diagonal."""
         place = self._places(cells)
         weights = np.array([moment_weight(n, RAMP) for n in range(len(cells) + 1)], dtype=np.int64)

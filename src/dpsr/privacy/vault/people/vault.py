@@ -14,24 +14,48 @@ depend on (the item side so far, cells, weights) is made of earlier answers.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dpsr.arrays import Ints
+from dpsr.arrays import Floats, Ints
 from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
 from dpsr.certify.people import MOMENTS
 from dpsr.engine import Block
 from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.linalg.people_rows import PeopleRows
 from dpsr.privacy.noise.source import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import contributions as add
-from dpsr.privacy.vault.people.asking import Answer, AskedOfPeople
-from dpsr.privacy.vault.people.rows import RowReader
+from dpsr.privacy.vault.people.asking import AskedOfPeople, NoisyAnswer
 from dpsr.types import Scale
 from dpsr.types.item_side import ACTIVITY_BINS, ItemSide, activity_of
+
+
+@dataclass(frozen=True, eq=False)
+class RowReader:
+    """Turns blocks into rows: `cell_of` an item (-1: left out) and `y_of` a level.
+
+    Passes carry this to wherever the ratings are, and nothing else of the vault: not its key.
+    """
+
+    cell_of: Ints
+    y_of: Floats
+
+    def rows(self, block: Block) -> PeopleRows:
+        """One row for each person and cell."""
+        return PeopleRows.by_cell(block.indptr, self.cells(block), self.values(block))
+
+    def cells(self, block: Block) -> Ints:
+        """The cell of every rating."""
+        return self.cell_of[block.items]
+
+    def values(self, block: Block) -> Floats:
+        """Every rating, in half-widths around the midpoint."""
+        return self.y_of[block.columns[LEVEL]]
 
 
 class PeopleVault(AskedOfPeople):
@@ -61,7 +85,7 @@ class PeopleVault(AskedOfPeople):
         self.scale: Scale = ratings.scale
         self._reader = RowReader(self._cell_of, (self.scale.values - self.scale.midpoint) / (self.scale.width / 2))
 
-    def totals(self, share: float) -> Answer:
+    def totals(self, share: float) -> NoisyAnswer:
         """Sums of 1, a, a^2, nu v, nu over people (`contributions.add_levels`)."""
         reader = self._reader
 
@@ -71,7 +95,7 @@ class PeopleVault(AskedOfPeople):
 
         return self._ask("levels", share, one, (5,), reach=add.LEVELS_REACH)
 
-    def activity(self, share: float) -> Answer:
+    def activity(self, share: float) -> NoisyAnswer:
         """Sums of (1, a) over people, by octave of their number of ratings."""
         reader = self._reader
 
@@ -81,7 +105,9 @@ class PeopleVault(AskedOfPeople):
 
         return self._ask("activity", share, one, (ACTIVITY_BINS, 2), reach=add.ACTIVITY_REACH)
 
-    def scores(self, share: float, side: ItemSide, *, alpha: float, gamma: float = 0.0, floor: float = 0.0) -> Answer:
+    def scores(
+        self, share: float, side: ItemSide, *, alpha: float, gamma: float = 0.0, floor: float = 0.0
+    ) -> NoisyAnswer:
         """Sums over people, by cell, of scores at the item side so far (`contributions.add_scores`).
 
         `alpha` weighs counts against sums, `gamma` products with coefficients against sums; below the squared length
@@ -103,7 +129,7 @@ class PeopleVault(AskedOfPeople):
 
         return self._ask(self.scores_name, share, one, (self.n_cells, d + 2))
 
-    def coefficients(self, share: float, side: ItemSide) -> Answer:
+    def coefficients(self, share: float, side: ItemSide) -> NoisyAnswer:
         """Sums over people of what their own regressions say about the prior (`contributions.add_coefficients`)."""
         k = len(side.mean)
         reach = add.coefficients_reach(k)
@@ -112,12 +138,12 @@ class PeopleVault(AskedOfPeople):
 
         def one(block: Block, out: Ints) -> None:
             rows = reader.rows(block)
-            own = side.own_side(rows)
+            own = side.own_side_of_fitted(rows)
             add.add_coefficients(rows.indptr, own.coefficients, own.covariances, side.mean, side.covariance, reach, out)
 
         return self._ask("coefficients", share, one, (3 * k + k * (k + 1) // 2,), reach=reach)
 
-    def second_moments(self, share: float, side: ItemSide, cells: Ints, floor: float) -> Answer:
+    def second_moments(self, share: float, side: ItemSide, cells: Ints, floor: float) -> NoisyAnswer:
         """Sums over people of x x', x their weighted residuals over `cells`; zero on and below the diagonal."""
         place, reader = self._places(cells), self._reader
 

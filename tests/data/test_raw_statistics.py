@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpsr import Ratings
-from dpsr.data.spread import raw_spread
+from dpsr.data.raw_statistics import raw_spread
 
 
 def test_variances_that_were_put_in_are_found():

@@ -1,6 +1,6 @@
-"""Exact arithmetic for privacy prices: integers in, floats that err only on the private side out.
+"""What a table of integers costs: integers in, floats that err only on the private side out.
 
-For an integer table w (rows: secrets, columns: outputs, every row sums to 2**bits):
+For a table w (rows: secrets, columns: outputs, every row sums to 2**bits):
 
     epsilon          = max over columns y of  log( max_x w[x, y] / min_x w[x, y] )
     delta(epsilon)   = max over pairs x, x' of  sum_y max(0, w[x, y] - e^epsilon w[x', y]) / 2**bits
@@ -11,29 +11,19 @@ Logarithms and exponentials are taken with 60 digits and rounded so that epsilon
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import permutations
-from math import inf, nextafter
+from math import inf
 from typing import TypeAlias
+
+from dpsr.certify.amounts import float_up
 
 Table: TypeAlias = Sequence[Sequence[int]]
 
 _DIGITS = 60
 _SLACK = Decimal(10) ** (3 - _DIGITS)
 """`Decimal.ln` and `Decimal.exp` are correctly rounded, so this covers them many times over."""
-
-
-def float_up(value: Fraction | Decimal) -> float:
-    """The smallest float that is not below `value`."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= Fraction(value) else nextafter(nearest, inf)
-
-
-def sum_up(prices: Iterable[float]) -> float:
-    """A sum of floats that is never understated: the exact rational sum, rounded up once."""
-    prices = list(prices)
-    return inf if inf in prices else float_up(sum((Fraction(price) for price in prices), Fraction(0)))
 
 
 def log_up(ratio: Fraction) -> float:
@@ -49,12 +39,6 @@ def exp_down(epsilon: float) -> Fraction:
     """A rational just below e^epsilon: the side that overstates delta."""
     with localcontext(Context(prec=_DIGITS, rounding=ROUND_FLOOR)):
         return Fraction(Decimal(epsilon).exp() * (1 - _SLACK))
-
-
-def exp_up(epsilon: float) -> Fraction:
-    """A rational just above e^epsilon."""
-    with localcontext(Context(prec=_DIGITS, rounding=ROUND_CEILING)):
-        return Fraction(Decimal(epsilon).exp() * (1 + _SLACK))
 
 
 def worst_ratio(table: Table) -> Fraction | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dpsr.certify.schema import MalformedError
+from dpsr.certify.json_schema import MalformedError
 from dpsr.release.folder.thrift import I32, I64, Compact, Fields
 
 MAGIC = b"PAR1"
@@ -66,10 +66,10 @@ def _chunk(column: Fields) -> ColumnChunk:
     about = column.get(3)
     if set(column) - {2, 3} or not isinstance(about, Fields):
         raise MalformedError("a column lies in another file, is encrypted, or has an index")
-    if about.whole(4, I32) not in _PACKED_BY:
+    if about.integer(4, I32) not in _PACKED_BY:
         raise MalformedError("a column is packed in another way, and columns are packed by Snappy")
-    start = about.whole(11 if 11 in about else 9, I64)
-    return ColumnChunk(start, about.whole(7, I64), about.whole(6, I64), about.whole(5, I64))
+    start = about.integer(11 if 11 in about else 9, I64)
+    return ColumnChunk(start, about.integer(7, I64), about.integer(6, I64), about.integer(5, I64))
 
 
 def check_pages(data: bytes, groups: list[list[ColumnChunk]]) -> None:

@@ -65,11 +65,6 @@ def first_violation(value: Any, schema: dict[str, Any], where: str = "it") -> st
     return next(_violations(value, schema, where), None)
 
 
-def violations(value: Any, schema: dict[str, Any], where: str = "it") -> list[str]:
-    """Every way in which `value` breaks `schema`, in words, with the place."""
-    return list(_violations(value, schema, where))
-
-
 def _violations(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
     if set(schema) - _KNOWN:
         raise NotImplementedError(f"schema words {sorted(set(schema) - _KNOWN)}")

@@ -39,7 +39,7 @@ class People:
         return People(self.users, kept[self.indptr], self.items[some], self.places[some])
 
 
-class ItemSide:
+class ReleasedSide:
     """The released model by its parts; `kernel` are the features of the mask kernel."""
 
     def __init__(self, model: Model, noisy: NoisyRatings | None, kernel: Floats) -> None:

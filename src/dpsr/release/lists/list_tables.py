@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from dpsr.quoting import printable
-from dpsr.release.adapters.tables import optional
+from dpsr.release.adapters.frames import optional
 
 _SHOWN = 20
 """Rows that a notebook shows."""

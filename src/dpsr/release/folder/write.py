@@ -25,19 +25,17 @@ import pyarrow as pa
 
 from dpsr.arrays import Floats, Singles
 from dpsr.certify.check import CERTIFICATE
+from dpsr.certify.json_schema import MalformedError
 from dpsr.certify.manifest import SIGNATURES, write_manifest
-from dpsr.certify.schema import MalformedError
 from dpsr.certify.signature import signatures_to_bytes
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import ReleaseError
 from dpsr.release.folder.atomic import atomic_folder, sync_tree
 from dpsr.release.folder.item_tables import write_item_side
-from dpsr.release.folder.layout import ITEMS, MODEL, NOT_PRIVATE, RATINGS, USERS
+from dpsr.release.folder.layout import ITEMS, MODEL, NOT_PRIVATE, RATINGS, USERS, warning_text
 from dpsr.release.folder.likes_tables import write_likes
-from dpsr.release.folder.model_form import MODEL_FORMAT, check_model
+from dpsr.release.folder.model_form import MODEL_FORMAT, NOISY_COLUMNS, check_model, personal_record
 from dpsr.release.folder.parquet import writer
-from dpsr.release.folder.personal_form import NOISY_COLUMNS, personal_record
-from dpsr.release.folder.warning import warning_text
 from dpsr.release.keys import SigningKey
 from dpsr.release.likes.likes_release import LikesRelease
 from dpsr.release.people.item_release import ItemRelease

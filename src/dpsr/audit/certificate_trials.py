@@ -56,7 +56,6 @@ def noise_trial(name: str, sensitivity: int, scale: Fraction, claim: float, runs
     The smaller the claim, the more draws: the bound falls short by some ten over the root of their number.
     """
     edges = np.linspace(0, sensitivity, _EDGES)
-
     draws = int(np.clip((10 / (NOTICE * claim)) ** 2, 1 << 17, 1 << 20))
 
     def observe(levels: Levels, noise: NoiseSource) -> Labels:

@@ -1,4 +1,4 @@
-"""How ratings vary, from the raw table: for plans on the curator's side. **Not private.**
+"""Figures of raw ratings for the curator's eyes: how far predictions are from them, and how they vary. **Not private.**
 
 spread     deviation of a rating around its person's mean, s
 levels     variance of people's levels beyond what their few ratings explain, in squares of s
@@ -7,13 +7,24 @@ effects    variance of items' effects, in squares of s: how alike residuals of d
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
+from dpsr.arrays import Floats
+from dpsr.types.mask import Ids
 from dpsr.types.raw import RawRatings
 
 _LEAST = 0.02
+
+
+def root_mean_square_error(ratings: RawRatings, predict: Callable[[Ids, Ids], Floats]) -> float:
+    """RMSE of `predict(users, items)` on ratings that it has not seen."""
+    mask = ratings.mask
+    users, items = mask.user_ids.take(pa.array(mask.users)), mask.item_ids.take(pa.array(mask.items))
+    return float(np.sqrt(np.mean((predict(users, items) - ratings.values) ** 2)))
 
 
 @dataclass(frozen=True)

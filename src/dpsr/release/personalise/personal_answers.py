@@ -25,8 +25,7 @@ from dpsr.release.folder.atomic import atomic_table
 from dpsr.release.lists.batch import all_lists
 from dpsr.release.lists.batch import table as lists_table
 from dpsr.release.lists.ranking import Recommendations
-from dpsr.release.personalise.files import check_file
-from dpsr.release.personalise.statement import file_metadata, statement
+from dpsr.release.personalise.files import check_file, file_metadata, statement
 from dpsr.types import OpensOwnRows, PersonalModel, Scale
 from dpsr.types.mask import Ids
 

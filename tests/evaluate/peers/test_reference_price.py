@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsr.evaluate.peers.accounting import gaussian_epsilon
-from dpsr.evaluate.peers.reference import CENTRING, ENTRIES, ML_10M, ORDERS, renyi_epsilon
+from dpsr.evaluate.peers.reference_price import CENTRING, ENTRIES, ML_10M, ORDERS, renyi_epsilon
 
 PAGE = Path(__file__).parents[3] / "docs" / "peers.md"
 SECTION = re.search(r"### Does the reference keep.*?(?=\n## )", PAGE.read_text("utf-8"), re.S)[0]

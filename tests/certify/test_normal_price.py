@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsr.certify.normal import gaussian_delta, gaussian_epsilon, tail_up
+from dpsr.certify.normal_price import gaussian_delta, gaussian_epsilon, tail_up
 
 SQUARED = st.fractions(Fraction(1, 10_000), 100, max_denominator=10**6)
 

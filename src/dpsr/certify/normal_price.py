@@ -25,7 +25,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import erfc, exp, inf, sqrt
 
-from dpsr.certify.exact import float_up
+from dpsr.certify.amounts import float_up
 from dpsr.errors import PrivacyError
 
 SAMPLER_SLACK = 2.0**-80

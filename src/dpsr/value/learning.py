@@ -1,0 +1,100 @@
+"""How many sweeps, and of which kind: the order in which slopes and factors are learned from noisy ratings.
+
+**One start.** Averaging over uncertain factors shrinks them, and where noise hides them it may shrink them away before
+they can show: variational inference has several fixed points there, and the start decides on one. Caution, under which
+what is not explained yet is residual, is right on large sets, whose rows are well known, and where there is nothing to
+find. On small sets a direction that stands out of what random signs give (`start.py`) says that there is taste; there
+sweeps are bold at first: they take factors for known, as alternating least squares does, for as long as each pair of
+sweeps leaves clearly less unexplained. Caution follows, and takes back what was too much (decision 44).
+
+**When to stop.** When means move by a small part of their own posterior deviation: what they may be off by anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dpsr.arrays import Floats
+from dpsr.value.evidence import EvidenceState, Observations
+from dpsr.value.levels import with_variance
+from dpsr.value.sweep import Reader
+
+_SWEEPS, _STABLE = 8, 0.04
+"""Sweeps at most, and how far the means may still move, in deviations of what is uncertain about them: a thousandth of
+the error that noise leaves."""
+
+_BOLD_PAIRS, _CLEARLY_LESS = 30, 0.9
+"""Pairs of bold sweeps at most, and what the second of a pair must leave unexplained of what was before."""
+
+_STANDS_OUT = 1.03
+"""Strength of directions from which on sweeps are bold at first; chance alone moves it by less than a hundredth."""
+
+SMALL = 20_000
+"""The most ratings with which sweeps may be bold: on more, rows are known well enough for caution to find what there is
+(decision 40)."""
+
+
+def learn_from_symbols(
+    state: EvidenceState,
+    tables: Mapping[int, Floats],
+    y: Floats,
+    log_base: Floats,
+    observations: Observations,
+    released: str,
+    *,
+    may_be_bold: bool = True,
+    effects_from_pairs: bool = True,
+) -> EvidenceState:
+    """Run the whole stage; the mean of every rating becomes the column `released`.
+
+    `tables` are P[symbol | level] of every channel in use, `y` and `log_base` the levels and how they are used,
+    `observations` what the sums say about items and about users. The two switches are for ablations.
+    """
+    learning = Learning(state, tables, y, log_base, observations)
+    if effects_from_pairs:
+        state.find_effects(learning.reader())
+    strength = state.find_factors(learning.reader(), compare=may_be_bold and state.design.census.n_ratings <= SMALL)
+    learning.sweep_items()
+    if strength is not None and strength > _STANDS_OUT:
+        learning.sweep_boldly()
+    learning.sweep_until_stable()
+    state.finish(learning.reader(), observations[1], released)
+    return state
+
+
+@dataclass(frozen=True)
+class Learning:
+    """A state, and what all its sweeps read beside it."""
+
+    state: EvidenceState
+    tables: Mapping[int, Floats]
+    y: Floats
+    log_base: Floats
+    observations: Observations
+
+    def reader(self) -> Reader:
+        """How symbols are read, with ratings around their means as the state sees them now."""
+        family = with_variance(self.y, self.log_base, self.state.residual, self.state.sample)
+        return Reader.of(self.tables, family)
+
+    def sweep_items(self) -> None:
+        """At the beginning items alone: users know nothing yet about their factors."""
+        self.state.sweep(self.reader(), self.observations, users=False)
+
+    def sweep_boldly(self) -> None:
+        """Bold sweeps, two by two, as long as each pair leaves clearly less unexplained."""
+        for _ in range(_BOLD_PAIRS):
+            before, reader = self.state.residual, self.reader()
+            for _ in range(2):
+                self.state.sweep(reader, self.observations, bold=True)
+            if self.state.residual > _CLEARLY_LESS * before:
+                break
+
+    def sweep_until_stable(self) -> None:
+        """Sweep until the means are stable; the spread of ratings around them is looked at every second time."""
+        for done in range(_SWEEPS):
+            if done % 2 == 0:
+                reader = self.reader()
+            if self.state.sweep(reader, self.observations) < _STABLE:
+                break
