@@ -47,6 +47,13 @@ def test_the_number_of_cells_hardly_depends_on_the_noise_of_counts():
     assert max(sizes) <= 1.6 * min(sizes), sizes
 
 
+def test_the_number_of_cells_hardly_depends_on_how_much_taste_is_believed(monkeypatch):
+    ahead = Foresight(Y, crowd(), 1e5)
+    usual = ahead.best(3.0)[1]
+    monkeypatch.setattr(foresight, "TASTE", 2 * foresight.TASTE)
+    assert usual <= ahead.best(3.0)[1] <= 1.6 * usual
+
+
 def test_what_is_known_of_an_axis_is_what_a_drawn_matrix_tells():
     """Oracle: matrices with one axis of the prior's size, in noise; where `learn_taste` points."""
     rng, T, noise = np.random.default_rng(0), 300, 20.0

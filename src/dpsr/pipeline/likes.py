@@ -25,7 +25,7 @@ from dpsr.likes import plan
 from dpsr.likes.activity import Activity
 from dpsr.likes.evidence import Evidence, weigh
 from dpsr.likes.foresight import Foresight, PairForesight, favour_of
-from dpsr.likes.pairs import moments_of_pairs
+from dpsr.likes.pair_moments import moments_of_pairs
 from dpsr.likes.popularity import Popularity
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, learn_taste

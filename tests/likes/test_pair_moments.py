@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpsr.likes.activity import Activity
-from dpsr.likes.pairs import moments_of_pairs
+from dpsr.likes.pair_moments import moments_of_pairs
 from dpsr.likes.taste import learn_taste
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of
 
