@@ -57,17 +57,20 @@ def test_the_loss_by_noise_in_counts_is_what_the_best_guess_misses_of_the_truth(
         found = Popularity.none(3_000).add(np.arange(3_000), y, noise)
         missed = 1 - truth[np.argsort(-y)[:100]].sum() / truth[:100].sum()
         losses.append(found.loss(100))
+        assert 0 <= found.loss(100, np.arange(300)) <= found.loss(100)
+        assert found.loss(100, np.arange(3_000)) == pytest.approx(0.0, abs=1e-9)
         assert losses[-1] == pytest.approx(missed, abs=0.05)
     assert losses == sorted(losses)
     assert losses[0] < plan.KNOWN_WELL < losses[1]
 
 
 def test_more_counts_pay_where_they_lose_more_than_moments_gain():
-    assert plan.pays(0.12, 0.12, loss=0.4, gain=1.2, gain_after=1.15)
-    assert not plan.pays(0.12, 0.12, loss=0.01, gain=1.2, gain_after=1.15)
-    by_hand = (1 - 0.2 * 0.24 / 0.36) * 1.1
-    assert plan.pays(0.12, 0.24, loss=0.2, gain=by_hand / 0.8 - 1e-9, gain_after=1.1)
-    assert not plan.pays(0.12, 0.24, loss=0.2, gain=by_hand / 0.8 + 1e-9, gain_after=1.1)
+    assert plan.pays(0.12, 0.12, (0.4, 0.0), gain=1.2, gain_after=1.15)
+    assert not plan.pays(0.12, 0.12, (0.4, 0.4), gain=1.2, gain_after=1.15), "nothing of the loss could be repaired"
+    assert not plan.pays(0.12, 0.12, (0.01, 0.0), gain=1.2, gain_after=1.15)
+    by_hand = (1 - 0.05 - 0.15 * 0.24 / 0.36) * 1.1
+    assert plan.pays(0.12, 0.24, (0.2, 0.05), gain=by_hand / 0.8 - 1e-9, gain_after=1.1)
+    assert not plan.pays(0.12, 0.24, (0.2, 0.05), gain=by_hand / 0.8 + 1e-9, gain_after=1.1)
 
 
 @pytest.mark.parametrize("by_person", [True, False])

@@ -5,10 +5,11 @@ cells there, at a loss that posterior means tell (`popularity`); second moments 
 so many frequent cells (`foresight`). With a loss l after a share q of mu^2 went into counts, and a gain G of what is
 left, lists have (1 - l) G; a round with the share r would leave them with
 
-    (1 - l q / (q + r)) G',      G' the gain of what is left then,
+    (1 - l0 - (l - l0) q / (q + r)) G',      G' the gain of what is left then,
 
-since the loss falls like the variance of counts. Rounds of counts go on as long as that is more: a large table has one
-or two; a small one spends most of its budget there. Each asks the most popular third of the cells of the one before.
+l0 the loss if the cells of that round were known: what is missed among others lasts, the rest falls like the variance
+of counts. Rounds of counts go on as long as that is more: a large table has one or two; a small one spends most of its
+budget there. Each asks the most popular third of the cells of the one before.
 """
 
 from __future__ import annotations
@@ -58,9 +59,14 @@ def first_moments(popularity: Popularity, n_cells: int) -> float:
     return 1.0 if popularity.loss(rank_of(n_cells)) <= KNOWN_WELL else FIRST_MOMENTS
 
 
-def pays(share: float, spent: float, loss: float, gain: float, gain_after: float) -> bool:
-    """Whether `share` more for counts, on which `spent` was, makes better lists than second moments make of it."""
-    return (1 - loss * spent / (spent + share)) * gain_after > (1 - loss) * gain
+def pays(share: float, spent: float, losses: tuple[float, float], gain: float, gain_after: float) -> bool:
+    """Whether `share` more for counts, on which `spent` was, makes better lists than second moments make of it.
+
+    `losses` are the one so far and the one that no further round could repair.
+    """
+    loss, lasting = losses
+    later = lasting + max(loss - lasting, 0.0) * spent / (spent + share)
+    return (1 - later) * gain_after > (1 - loss) * gain
 
 
 def cells_to_name(popularity: Popularity, threshold: float, *, by_person: bool) -> Ints:

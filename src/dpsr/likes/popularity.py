@@ -78,20 +78,22 @@ class Popularity:
         points, chances = self._posterior
         return np.asarray(chances @ points)
 
-    def loss(self, rank: int) -> float:
+    def loss(self, rank: int, settled: Ints | None = None) -> float:
         """Of the popularity of the `rank` most popular cells, the part that the best guess at them is to miss.
 
-        What was popular is drawn from the posterior a few times, with a fixed seed: it reads nothing.
+        With `settled`, what would still be missed if the popularity of these cells were known. What was popular is
+        drawn from the posterior a few times, with a fixed seed: it reads nothing.
         """
         if not self.precision.all():
             return 0.0
         points, chances = self._posterior
         likely = np.argsort(-self.believed, kind="stable")[: max(_LIKELY * rank, _MANY)]
-        sums, rng, best = np.cumsum(chances[likely], axis=1), np.random.default_rng(0), 0.0
+        sums, rng, best, guessed = np.cumsum(chances[likely], axis=1), np.random.default_rng(0), 0.0, 0.0
+        known = np.isin(likely, [] if settled is None else settled)
         for _ in range(_DRAWS):
             drawn = points[np.minimum((sums < rng.random((len(likely), 1))).sum(axis=1), len(points) - 1)]
-            best += float(np.sort(drawn)[::-1][:rank].sum()) / _DRAWS
-        guessed = float(self.believed[likely[:rank]].sum())
+            guess = np.argsort(-np.where(known, drawn, self.believed[likely]), kind="stable")[:rank]
+            best, guessed = best + float(np.sort(drawn)[::-1][:rank].sum()), guessed + float(drawn[guess].sum())
         return min(max(1 - guessed / best, 0.0), 1.0) if best > 0 else 0.0
 
     @cached_property

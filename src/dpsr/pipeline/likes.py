@@ -115,14 +115,15 @@ def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, i
         if left <= _LEAST_ROUND:
             return popularity, 0
         ahead = foresee(activity, popularity, vault.unit)
-        (gain, n_frequent), loss = ahead.best(vault.moments_noise(left)), popularity.loss(rank)
-        if plan.pays(left, spent, loss, gain, 1.0):
+        gain, n_frequent = ahead.best(vault.moments_noise(left))
+        losses = popularity.loss(rank), popularity.loss(rank, plan.next_cells(popularity, vault.n_cells))
+        if plan.pays(left, spent, losses, gain, 1.0):
             n_frequent = 0
         after = left - plan.ROUND
         if after <= _LEAST_ROUND:
             return popularity, n_frequent
         later = ahead.gain(n_frequent, vault.moments_noise(after)) if n_frequent else 1.0
-        if not plan.pays(plan.ROUND, spent, loss, gain if n_frequent else 1.0, later):
+        if not plan.pays(plan.ROUND, spent, losses, gain if n_frequent else 1.0, later):
             return popularity, n_frequent
 
 
