@@ -19,6 +19,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,11 +34,13 @@ from dpsr.evaluate.sets import sets_in_folder
 from dpsr.likes import plan
 from dpsr.likes.activity import Activity
 from dpsr.likes.evidence import STRENGTHS, weigh
-from dpsr.likes.plan import favour_of
+from dpsr.likes.foresight import favour_of
 from dpsr.likes.popularity import Popularity
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, Taste, learn_taste
-from dpsr.pipeline.likes import read_taste
+from dpsr.pipeline.likes import ask_popularity, read_taste
+from dpsr.privacy.vault.people.asking import NoisyAnswer
+from dpsr.privacy.vault.people.likes_vault import LikesVault
 from dpsr.release.likes.model import own_rows
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of
 from dpsr.types.likes_side import LikesSide
@@ -63,18 +66,12 @@ class People:
         """Of the noise on a sum of vectors of length one."""
         return 1 / (self.mu * np.sqrt(share))
 
-    def popularity(self) -> tuple[Popularity, float]:
-        """Rounds of counts as the pipeline asks them, and what they leave of the budget."""
-        n = self.baskets.shape[1]
-        found, cells, noise = Popularity.none(n), np.arange(n), self.deviation(plan.ROUND)
-        left = 1 - 2 * plan.NUMBERS
-        for _ in range(plan.MOST_ROUNDS):
-            left -= plan.ROUND
-            found = found.add(cells, self._counts(cells) + self.rng.normal(0, noise, len(cells)), noise)
-            cells = plan.next_cells(found, n)
-            if found.clearness(plan.rank_of(n)) >= plan.CLEAR:
-                break
-        return found, left
+    def popularity(self) -> tuple[Popularity, float, int]:
+        """Rounds of counts as the pipeline asks them, what they leave, and how many cells are frequent."""
+        asked = Asked(self, self.baskets.shape[1])
+        numbers = np.bincount(activity_of(np.diff(self.baskets.indptr)), minlength=ACTIVITY_BINS).astype(float)
+        popularity, n_frequent = ask_popularity(cast(LikesVault, asked), Activity(numbers))
+        return popularity, asked.left - plan.NUMBERS, n_frequent
 
     def _counts(self, cells: Ints) -> Floats:
         x = self.baskets[:, cells]
@@ -114,6 +111,28 @@ class People:
             C += c * h.sum(axis=0)
             K += c * h.T @ f
         return answer + self.rng.normal(0, self.deviation(share), answer.shape), C, K
+
+
+@dataclass
+class Asked:
+    """The questions of a vault that rounds of counts ask, with plain noise."""
+
+    people: People
+    n_cells: int
+    left: float = 1 - plan.NUMBERS
+    unit: str = "user"
+    declared: bool = True
+
+    def counts(self, share: float, cells: Ints) -> NoisyAnswer:
+        """A round."""
+        self.left -= share
+        noise = self.people.deviation(share)
+        values = self.people._counts(cells)
+        return NoisyAnswer(values + self.people.rng.normal(0, noise, len(cells)), noise)
+
+    def moments_noise(self, share: float) -> float:
+        """Of second moments."""
+        return self.people.deviation(share) / 2**0.5
 
 
 def put_together(answer: Floats, C: Floats, K: Floats, size: Floats, noise: float, before: Taste) -> Taste:
@@ -162,11 +181,11 @@ def figures(split: LikesSplit, epsilon: float, seed: int) -> Iterator[tuple[str,
         float(affordable_squared_mu(epsilon, DELTA)) ** 0.5,
         np.random.default_rng(seed),
     )
-    popularity, left = people.popularity()
-    shown, order, n_people = popularity.shown / popularity.shown.max(), popularity.order, people.baskets.shape[0]
+    popularity, left, T = people.popularity()
+    shown, order = popularity.shown / popularity.shown.max(), popularity.order
     yield "popularity", recall(LikesSide.of_popularity(shown), split)
-    telling, noise = float(popularity.believed.sum()) ** 2 / n_people, people.deviation(left) / np.sqrt(2)
-    T = len(plan.frequent_cells(popularity, telling, noise, n_people))
+    if not T:
+        return
     centre = shown[order[:T]] / shown[order[:T]].sum()
     for name, part in (("all for second moments", 1.0), ("without what a score step takes", 1 - PART)):
         moments = people.moments(part * left, order[:T], centre)

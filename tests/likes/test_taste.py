@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsr.likes.evidence import STRENGTHS, Evidence, weigh
-from dpsr.likes.plan import favour_of
+from dpsr.likes.foresight import favour_of
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, Taste, leading, learn_taste, modelled
 from dpsr.linalg.people_rows import PeopleRows

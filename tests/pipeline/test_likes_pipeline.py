@@ -17,7 +17,7 @@ def crowd(n_users, taste, n_items=60, seed=0):
     return Interactions.from_arrays([u for u, _ in rows], [j for _, j in rows])
 
 
-@pytest.mark.parametrize(("taste", "epsilon", "moments"), [(True, 30.0, 1), (True, 6.0, 2), (False, 30.0, 1)])
+@pytest.mark.parametrize(("taste", "epsilon", "moments"), [(True, 30.0, 1), (True, 1.0, 2), (False, 30.0, 1)])
 def test_questions_follow_what_is_known_and_the_whole_budget_is_spent(taste, epsilon, moments):
     likes = crowd(800, taste)
     model = DPSR(epsilon, unit="user", delta=1e-4, items=likes.item_ids, random_state=0).fit(likes)

@@ -22,6 +22,15 @@ to another, or leaves it: squares 2 b^2.
 **second moments of presence.** As of people: above the diagonal a person adds a vector of length at most b / sqrt 2;
 one interaction more replaces it by another, so the sum moves by at most sqrt 2 b.
 
+**pairs of presence.** A person with n of the T cells asked about adds A_n = floor(b / sqrt n) on each pair of them. One
+interaction more in a new cell adds n pairs of A_n+1 and moves the n (n - 1) / 2 others from A_n to A_n+1; in a cell
+that they have already it moves nothing. The squares are at most
+
+    n A_n+1^2 + n (n - 1) / 2 (A_n - A_n+1)^2  <=  b^2 (n / (n + 1) + 1 / (8 n)) + b sqrt n / 2 + n^2 / 2  <=  b^2,
+
+for A_n - A_n+1 <= b / (2 n^(3/2)) + 1 and n <= T <= 4,096. So pairs weigh as much as an interaction does in counts, and
+those of somebody with n cells sqrt n times as much as in second moments whose rows have length one.
+
 **scores.** In units of the spread, with the residual e of a rating against the item side,
 
     m = sum clip(e, -c, c) / (n + s)       the person's own level, n ratings, shrunk by s
@@ -148,6 +157,15 @@ def moment_settings(n_cells: int) -> dict[str, float]:
 MOMENT_WEIGHT = 1 << 20
 
 
+def pair_weight(n: int, bound: int) -> int:
+    """A_n: what somebody with n cells adds on each of their pairs.
+
+    >>> [pair_weight(n, 1000) for n in (1, 2, 4)]
+    [1000, 707, 500]
+    """
+    return isqrt(bound * bound // max(n, 1))
+
+
 def moment_weight(n: int, ramp: int) -> int:
     """a_n in steps of one over `MOMENT_WEIGHT`, rounded down."""
     return isqrt(MOMENT_WEIGHT**2 // (n + ramp))
@@ -164,6 +182,7 @@ SQUARED_BOUNDS: dict[str, Callable[[Settings], int]] = {
     "weighted counts": added,
     "numbers of interactions": moved,
     "second moments of presence": moved,
+    "pairs of presence": added,
 }
 
 

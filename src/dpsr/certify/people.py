@@ -41,10 +41,13 @@ MOMENTS, NAMES = "second moments", "names"
 
 INTERACTIONS, COUNTS, PRESENCE = "numbers of interactions", "weighted counts", "second moments of presence"
 
+PAIRS = "pairs of presence"
+"""Asked of single interactions alone (`one_rating`)."""
+
 QUESTIONS = ("levels", "activity", "scores", "coefficients", MOMENTS, NAMES)
 """What may be asked of people who rate."""
 
-LIKES_QUESTIONS = (INTERACTIONS, COUNTS, PRESENCE, NAMES)
+LIKES_QUESTIONS = (INTERACTIONS, COUNTS, PRESENCE, PAIRS, NAMES)
 """What may be asked of people who only do things: clicks, plays, purchases, visits."""
 
 GRID = 1 << 20
@@ -139,6 +142,8 @@ class PersonPart(NormalPart):
 
     def squared_sensitivity(self, unit: str) -> int | None:
         _check_names(self.name, self.threshold)
+        if self.name == PAIRS:
+            raise PrivacyError(f"{PAIRS} have a bound for one interaction and none for a person")
         wanted = squared_bound_of(self.name)
         if self.squared_bound != wanted:
             raise PrivacyError(

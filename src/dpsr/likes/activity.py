@@ -17,9 +17,11 @@ class Activity:
     counts: Floats
 
     @classmethod
-    def of(cls, values: Floats, noise: float) -> Activity:
-        """From noisy counts."""
-        return cls(np.where(values > 2 * noise, values, 0.5 * np.maximum(values, 0) ** 2 / noise))
+    def of(cls, values: Floats, noise: float, n_cells: int | None = None) -> Activity:
+        """From noisy counts; nobody has more cells than the `n_cells` that were asked about."""
+        fading = np.where(values > 2 * noise, values, 0.5 * np.maximum(values, 0) ** 2 / noise)
+        possible = len(values) if n_cells is None else max(n_cells, 1).bit_length()
+        return cls(np.where(np.arange(len(values)) < possible, fading, 0.0))
 
     @property
     def people(self) -> float:
@@ -46,14 +48,15 @@ class Activity:
         total = 0.0
         for n, people in zip(SIZES[1:], self.counts[1:], strict=True):
             if people > 0 and n < 0.9 * len(centre):
-                p = _presence(n, centre)
+                p = presence(n, centre)
                 r = favour * np.column_stack([1 - n * centre, -n * centre]).T
                 square, fourth = (float((p * r[0] ** k + (1 - p) * r[1] ** k).sum()) for k in (2, 4))
                 total += people * n * n / np.sqrt(max(square * square - fourth, 0.1 * square * square))
         return max(total, 1.0)
 
 
-def _presence(n: float, centre: Floats) -> Floats:
+def presence(n: float, centre: Floats) -> Floats:
+    """The chance of every cell for somebody with n of them, drawn by popularity."""
     low, high = 0.0, n / max(float(centre.min()), 1e-12) * 50
     for _ in range(60):
         t = (low + high) / 2

@@ -28,6 +28,9 @@ _MANY = 2_000
 _GRID, _TURNS, _BINS = 60, 60, 4
 """Points of the law, turns in which it is found, and bins of estimates in a deviation of their noise."""
 
+_LIKELY, _DRAWS = 30, 8
+"""Cells that may be among the first, for each of those, and how often what was popular is drawn."""
+
 _LEAST_SHOWN = 0.3
 """Deviations: a popularity is never believed to be below so much of its own noise."""
 
@@ -72,11 +75,34 @@ class Popularity:
         """Posterior means, in the order of no argument but the estimates: for how much, not for which."""
         if not self.precision.all():
             return self.shown
+        points, chances = self._posterior
+        return np.asarray(chances @ points)
+
+    def loss(self, rank: int, settled: Ints | None = None) -> float:
+        """Of the popularity of the `rank` most popular cells, the part that the best guess at them is to miss.
+
+        With `settled`, what would still be missed if the popularity of these cells were known. What was popular is
+        drawn from the posterior a few times, with a fixed seed: it reads nothing.
+        """
+        if not self.precision.all():
+            return 0.0
+        points, chances = self._posterior
+        likely = np.argsort(-self.believed, kind="stable")[: max(_LIKELY * rank, _MANY)]
+        sums, rng, best, guessed = np.cumsum(chances[likely], axis=1), np.random.default_rng(0), 0.0, 0.0
+        known = np.isin(likely, [] if settled is None else settled)
+        for _ in range(_DRAWS):
+            drawn = points[np.minimum((sums < rng.random((len(likely), 1))).sum(axis=1), len(points) - 1)]
+            guess = np.argsort(-np.where(known, drawn, self.believed[likely]), kind="stable")[:rank]
+            best, guessed = best + float(np.sort(drawn)[::-1][:rank].sum()), guessed + float(drawn[guess].sum())
+        return min(max(1 - guessed / best, 0.0), 1.0) if best > 0 else 0.0
+
+    @cached_property
+    def _posterior(self) -> tuple[Floats, Floats]:
+        """Points of the law, and the chance of each for every cell."""
         y, s = self.weighted / self.precision, self.deviation
         points = np.concatenate([[0.0], np.geomspace(0.05 * s.min(), max(y.max(), 4 * s.min()), _GRID)])
-        law = most_likely_law(y, s, points)
-        likely = _likelihood(y, s, points) * law
-        return np.asarray(likely @ points / likely.sum(axis=1))
+        likely = _likelihood(y, s, points) * most_likely_law(y, s, points)
+        return points, np.asarray(likely / likely.sum(axis=1, keepdims=True))
 
     @property
     def order(self) -> Ints:
@@ -101,11 +127,6 @@ class Popularity:
         weighted[cells] += values * rho / noise**2
         precision[cells] += (rho / noise) ** 2
         return Popularity(weighted, precision, np.sort(cells), total)
-
-    def clearness(self, rank: int) -> float:
-        """How many deviations the cell of this rank stands above nothing."""
-        cell = self.order[min(rank, len(self.precision)) - 1]
-        return float(self.estimate[cell] * sqrt(self.precision[cell]))
 
 
 def most_likely_law(y: Floats, s: Floats, points: Floats) -> Floats:

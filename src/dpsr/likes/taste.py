@@ -41,6 +41,8 @@ class Moments:
     squares: float
     centre: Floats
     favour: Floats
+    own: float | None = None
+    """Sum of the dropped diagonal; None where every row has length one."""
 
     @property
     def spread(self) -> Floats:
@@ -56,7 +58,7 @@ class Moments:
     @property
     def diagonal(self) -> Floats:
         """What the dropped diagonal is believed to be."""
-        return self.people * self.spread
+        return (self.people if self.own is None else self.own) * self.spread
 
     @property
     def scale(self) -> Floats:
@@ -75,7 +77,7 @@ class Moments:
 
     def with_values(self, values: Floats, noise: float, people: float) -> Moments:
         """Others of the same cells."""
-        return Moments(values, noise, people, self.squares, self.centre, self.favour)
+        return Moments(values, noise, people, self.squares, self.centre, self.favour, self.own)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,8 @@ from dpsr.errors import ParameterError, PrivacyError
 from dpsr.likes import plan
 from dpsr.likes.activity import Activity
 from dpsr.likes.evidence import Evidence, weigh
+from dpsr.likes.foresight import Foresight, PairForesight, favour_of
+from dpsr.likes.pair_moments import moments_of_pairs
 from dpsr.likes.popularity import Popularity
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, learn_taste
@@ -66,15 +68,11 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     announce("Asking how many people there are, and how much they did")
     everything = np.arange(vault.n_cells)
     answer = vault.numbers(plan.NUMBERS, everything)
-    activity = Activity.of(answer.values, answer.noise)
+    activity = Activity.of(answer.values, answer.noise, vault.n_cells)
     announce("Asking what is popular")
-    popularity = ask_popularity(vault)
+    popularity, n_frequent = ask_popularity(vault, activity)
     announce("Asking for directions of taste")
-    left = vault.left - plan.NUMBERS - _for_names(vault)
-    frequent = everything[:0]
-    if left > 0:
-        interactions = telling(activity, popularity, vault.unit)
-        frequent = plan.frequent_cells(popularity, interactions, vault.moments_noise(left), activity.people)
+    frequent = popularity.order[:n_frequent]
     side = _ask_taste(vault, popularity, frequent) if len(frequent) > 2 else None
     if side is None:
         announce("Asking again what is popular")
@@ -85,15 +83,17 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     return replace(side, crowd=crowd_of(activity, side.popularity, vault.unit)), ask_names(vault, popularity)
 
 
-def telling(activity: Activity, popularity: Popularity, unit: str) -> float:
-    """How many interactions tell about taste (`Activity.interactions`): people times the square of their mean root.
+def foresee(activity: Activity, popularity: Popularity, unit: str) -> Foresight:
+    """What second moments would bring.
 
     At the unit `user` somebody with n interactions adds sqrt n to all counts together, so that the sum of roots is what
-    is believed of all cells: there is far less noise in it than in the few people of the highest octaves.
+    is believed of all cells: there is far less noise in it than in the few people of the highest octaves. How many
+    interactions tell about taste is people times the square of their mean root.
     """
+    believed = np.sort(popularity.believed)[::-1]
     if unit != "user":
-        return activity.interactions
-    return max(float(popularity.believed.sum()) ** 2 / activity.people, 1.0)
+        return PairForesight(believed, activity, activity.interactions)
+    return Foresight(believed, activity, max(float(believed.sum()) ** 2 / activity.people, 1.0))
 
 
 def crowd_of(activity: Activity, popularity: Floats, unit: str) -> Crowd:
@@ -104,16 +104,27 @@ def crowd_of(activity: Activity, popularity: Floats, unit: str) -> Crowd:
     return Crowd(activity.people, counts, popularity, weights)
 
 
-def ask_popularity(vault: LikesVault) -> Popularity:
-    """Rounds of counts until they are clear."""
-    popularity, rank = Popularity.none(vault.n_cells), plan.rank_of(vault.n_cells)
-    for round_ in range(plan.MOST_ROUNDS):
-        cells = popularity.asked if round_ == 0 else plan.next_cells(popularity, vault.n_cells)
+def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, int]:
+    """Rounds of counts as long as they pay, and how many cells are frequent enough for second moments."""
+    popularity, rank, spent = Popularity.none(vault.n_cells), plan.rank_of(vault.n_cells), 0.0
+    while True:
+        cells = plan.next_cells(popularity, vault.n_cells) if spent else popularity.asked
         answer = vault.counts(plan.ROUND, cells)
-        popularity = popularity.add(cells, answer.values, answer.noise)
-        if popularity.clearness(rank) >= plan.CLEAR:
-            break
-    return popularity
+        popularity, spent = popularity.add(cells, answer.values, answer.noise), spent + plan.ROUND
+        left = vault.left - plan.NUMBERS - _for_names(vault)
+        if left <= _LEAST_ROUND:
+            return popularity, 0
+        ahead = foresee(activity, popularity, vault.unit)
+        gain, n_frequent = ahead.best(vault.moments_noise(left))
+        losses = popularity.loss(rank), popularity.loss(rank, plan.next_cells(popularity, vault.n_cells))
+        if plan.pays(left, spent, losses, gain, 1.0):
+            n_frequent = 0
+        after = left - plan.ROUND
+        if after <= _LEAST_ROUND:
+            return popularity, n_frequent
+        later = ahead.gain(n_frequent, vault.moments_noise(after)) if n_frequent else 1.0
+        if not plan.pays(plan.ROUND, spent, losses, gain if n_frequent else 1.0, later):
+            return popularity, n_frequent
 
 
 def ask_names(vault: LikesVault, popularity: Popularity) -> ItemIndex:
@@ -128,7 +139,7 @@ def ask_names(vault: LikesVault, popularity: Popularity) -> ItemIndex:
 def _ask_taste(vault: LikesVault, popularity: Popularity, frequent: Ints) -> LikesSide | None:
     """Second moments of the frequent cells: some of the budget first, and all of it if taste shows."""
     answer = vault.numbers(plan.NUMBERS, frequent)
-    activity = Activity.of(answer.values, answer.noise)
+    activity = Activity.of(answer.values, answer.noise, len(frequent))
     centre = popularity.shown[frequent] / popularity.shown[frequent].sum()
     left, part = vault.left - _for_names(vault), plan.first_moments(popularity, vault.n_cells)
     first = _ask_moments(vault, _SHY * part * left, frequent, centre, activity)
@@ -163,9 +174,12 @@ def pooled(first: Moments, second: Moments) -> Moments:
 
 
 def _ask_moments(vault: LikesVault, share: float, frequent: Ints, centre: Floats, activity: Activity) -> Moments:
-    favour = plan.favour_of(centre)
+    favour = favour_of(centre)
     answer = vault.presence_moments(share, frequent, centre, favour)
-    values, squares = answer.values + answer.values.T, activity.squares(centre, favour)
+    values = answer.values + answer.values.T
+    if vault.unit != "user":
+        return moments_of_pairs(values, answer.noise, centre, activity)
+    squares = activity.squares(centre, favour)
     return Moments(values, answer.noise, activity.pairs, squares, centre, favour)
 
 

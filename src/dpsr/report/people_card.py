@@ -27,6 +27,7 @@ _ASKED = {
     "numbers of interactions": "how many people did how much",
     "weighted counts": "how popular cells are, everybody's interactions together weighing one",
     "second moments of presence": "which of the most popular cells go together: taste",
+    "pairs of presence": "which of the most popular cells go together: taste",
     "names": "which items may be named: those whose noisy weight passes a threshold",
 }
 
@@ -46,7 +47,7 @@ LIMITS = (
     Limit(
         "high",
         "Personal lists are personal",
-        "What `personalise` makes is computed from a person's own raw ratings and goes to that person alone.",
+        "What dpsr personalise makes is computed from a person's own raw ratings and goes to that person alone.",
     ),
     Limit(
         "medium",

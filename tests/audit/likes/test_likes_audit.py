@@ -7,7 +7,7 @@ from dpsr import DPSR
 from dpsr.audit.likes import auditing
 from dpsr.audit.likes.auditing import audit_blocks, audit_likes, audit_one_run, audit_other_people
 from dpsr.audit.likes.planted import PLANTED_LIKES
-from dpsr.audit.likes.questions import LikesSetting, counts, counts_twice, moments, people_numbered
+from dpsr.audit.likes.questions import LikesSetting, counts, counts_twice, moments, pairs, people_numbered
 from dpsr.audit.people.auditing import finding_of
 from dpsr.audit.request import AuditRequest
 from dpsr.errors import ParameterError
@@ -40,6 +40,11 @@ def test_questions_are_not_rejected_and_the_bound_comes_near_the_claim(unit):
 def test_somebody_with_two_cells_adds_all_that_second_moments_allow():
     found = asked(moments, n=1 << 12)
     assert 0.5 * found.claimed < found.lower < found.claimed
+
+
+def test_an_interaction_of_a_busy_person_moves_pairs_by_nearly_all_that_they_allow():
+    found = asked(pairs, epsilon=8.0, unit="rating", n=1 << 12)
+    assert 0.3 * found.claimed < found.lower < found.claimed
 
 
 def test_one_run_finds_a_part_of_what_is_certified_and_a_pipeline_sold_below_its_price_is_rejected():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy as np
 from dpsr.arrays import Floats
 from dpsr.audit.findings import CONFIDENCE, AuditReport, Finding
 from dpsr.audit.likes.planted import PLANTED_LIKES
-from dpsr.audit.likes.questions import STARS, LikesSetting, counts, counts_twice, moments, people_numbered
-from dpsr.audit.people.auditing import finding_of, noise_of
+from dpsr.audit.likes.questions import STARS, LikesSetting, counts, counts_twice, moments, pairs, people_numbered
+from dpsr.audit.people.auditing import attempted, every_finding, generator_of, noise_of
 from dpsr.audit.people.crowd import CanaryPeople
 from dpsr.audit.people.invariance import differences
 from dpsr.audit.people.membership import Told, tell_one_run
@@ -33,13 +34,14 @@ CANARIES, OTHERS = 100_000, 2_000
 _EACH = {"user": 16, "rating": 1}
 _PEOPLE = 60
 
+_COUNTED = {"weighted counts": counts, "weighted counts, asked twice": counts_twice}
+_PEOPLE_NUMBERED = {"how many people": people_numbered}
+
 TRIALS = {
-    "weighted counts": counts,
-    "weighted counts, asked twice": counts_twice,
-    "second moments of presence": moments,
-    "how many people": people_numbered,
+    "user": {**_COUNTED, "second moments of presence": moments, **_PEOPLE_NUMBERED},
+    "rating": {**_COUNTED, "pairs of presence": pairs, **_PEOPLE_NUMBERED},
 }
-"""By the unit `user`; where one interaction is the unit it has no second one to be multiplied with."""
+"""By the unit."""
 
 
 def audit_likes(
@@ -54,21 +56,19 @@ def audit_likes(
     """Every finding for one unit; made-up people only, so that anybody may see it."""
     check_likes(unit, epsilon, delta)
     check_unit(unit, epsilon, delta, declared=True)
-    setting, noise = LikesSetting(unit, epsilon, delta), noise_of(seed)
-    rng = np.random.default_rng(None if seed is None else [seed, 1])
-    trials = {name: trial for name, trial in TRIALS.items() if unit == "user" or trial is not moments}
-    half, findings = (1 - CONFIDENCE) / 2, []
-    for name, trial in trials.items():
-        progress(name)
-        findings.append(finding_of(trial(setting, noise, rng), delta, half / len(trials)))
-    progress("the same people in other blocks, other people behind the same answers")
-    pipeline = DPSR(epsilon, unit=unit, delta=delta, random_state=seed)
-    findings += [audit_blocks(setting), audit_other_people(pipeline, claim=epsilon)]
-    progress("whole pipeline, one run with canary people")
-    told = audit_one_run(pipeline, delta=delta, alpha=half, rng=rng, canaries=canaries)
+    pipeline, rng = DPSR(epsilon, unit=unit, delta=delta, random_state=seed), generator_of(seed)
+    setting = LikesSetting(unit, epsilon, delta)
+
+    def same() -> list[Finding]:
+        return [audit_blocks(setting), audit_other_people(pipeline, claim=epsilon)]
+
+    def one_run(alpha: float) -> Told:
+        return audit_one_run(pipeline, delta=delta, alpha=alpha, rng=rng, canaries=canaries)
+
+    trials = {name: partial(trial, setting) for name, trial in TRIALS[unit].items()}
     what = "who is there" if unit == "user" else "which interactions exist"
-    findings.append(Finding(f"whole pipeline, guessing {what}", epsilon, told.lower, told.trials, told.detail))
-    return AuditReport(_subject("", unit, epsilon, delta), tuple(findings))
+    findings = every_finding(trials, same, one_run, what, epsilon, delta, noise_of(seed), rng, progress)
+    return AuditReport(_subject("", unit, epsilon, delta), findings)
 
 
 def audit_planted_likes(
@@ -76,12 +76,9 @@ def audit_planted_likes(
 ) -> AuditReport:
     """Vaults of interactions with a planted error: each of them is to be rejected."""
     check_likes("user", epsilon, delta)
-    setting, noise = LikesSetting("user", epsilon, delta), noise_of(seed)
-    rng = np.random.default_rng(None if seed is None else [seed, 1])
-    findings = []
-    for planted in PLANTED_LIKES:
-        progress((planted.__doc__ or "").rstrip("."))
-        findings.append(finding_of(planted(setting, noise, rng), delta, (1 - CONFIDENCE) / len(PLANTED_LIKES)))
+    setting = LikesSetting("user", epsilon, delta)
+    found = {(planted.__doc__ or "").rstrip("."): partial(planted, setting) for planted in PLANTED_LIKES}
+    findings = attempted(found, delta, 1 - CONFIDENCE, noise_of(seed), generator_of(seed), progress)
     return AuditReport(_subject("planted errors, ", "user", epsilon, delta), tuple(findings))
 
 

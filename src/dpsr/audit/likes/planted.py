@@ -10,11 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpsr.audit.likes.questions import LikesSetting, counts, counts_twice, moments, people_numbered
+from dpsr.arrays import Ints
+from dpsr.audit.likes.questions import LikesSetting, counts, counts_twice, moments, pairs, people_numbered
 from dpsr.audit.people.planted import ExactCount, HalvedBound, ReusedNoise
 from dpsr.audit.people.questions import Trial
 from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.vault.people.likes_vault import PeopleLikesVault
+from dpsr.privacy.noise.normal import rounded_normal
+from dpsr.privacy.vault.people.likes_vault import PeopleLikesVault, SingleLikesVault
 
 Planted = Callable[[LikesSetting, NoiseSource, np.random.Generator], Trial]
 
@@ -31,6 +33,13 @@ class _ExactCount(ExactCount, PeopleLikesVault):
     """Of interactions."""
 
 
+class _HalvedPairs(SingleLikesVault):
+    """A quarter of the variance that its receipts state, of single interactions."""
+
+    def _draw(self, variance: int, n: int) -> Ints:
+        return rounded_normal(max(variance // 4, 1), n, self._noise)
+
+
 def halved_bound(setting: LikesSetting, noise: NoiseSource, rng: np.random.Generator) -> Trial:
     """Noise for half the bound of counts."""
     found = counts(replace(setting, vaults=_HalvedBound), noise, rng)
@@ -41,6 +50,12 @@ def halved_products(setting: LikesSetting, noise: NoiseSource, rng: np.random.Ge
     """Noise for half the bound of second moments."""
     found = moments(replace(setting, vaults=_HalvedBound), noise, rng)
     return replace(found, name="noise for half the bound of second moments")
+
+
+def halved_pairs(setting: LikesSetting, noise: NoiseSource, rng: np.random.Generator) -> Trial:
+    """Noise for half the bound of pairs, where single interactions are protected."""
+    found = pairs(replace(setting, unit="rating", vaults=_HalvedPairs), noise, rng)
+    return replace(found, name="noise for half the bound of pairs")
 
 
 def two_blocks(setting: LikesSetting, noise: NoiseSource, rng: np.random.Generator) -> Trial:
@@ -58,4 +73,11 @@ def exact_count(setting: LikesSetting, noise: NoiseSource, rng: np.random.Genera
     return replace(people_numbered(replace(setting, vaults=_ExactCount), noise, rng), name="exact number of people")
 
 
-PLANTED_LIKES: tuple[Planted, ...] = (halved_bound, halved_products, two_blocks, reused_noise, exact_count)
+PLANTED_LIKES: tuple[Planted, ...] = (
+    halved_bound,
+    halved_products,
+    halved_pairs,
+    two_blocks,
+    reused_noise,
+    exact_count,
+)

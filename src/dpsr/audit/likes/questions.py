@@ -3,6 +3,7 @@
     weighted counts                many canaries at once, each on cells of their own
     weighted counts, asked twice   the same with two questions at different prices: noise that is used again cancels
     second moments of presence     canaries with two cells each, where nobody else has both
+    pairs of presence              people with many cells, one of which is there or not
     numbers of interactions        one small vault a trial: a person more among a few others
 
 Every question is asked for nearly all of the budget, so that its claim is the epsilon that was asked for.
@@ -20,10 +21,11 @@ import pyarrow as pa
 from dpsr.arrays import Floats
 from dpsr.audit.people.crowd import OTHER_ITEMS, CanaryPeople
 from dpsr.audit.people.questions import FEW, MANY, NEARLY, SOME, Trial
-from dpsr.engine.raw import InteractionTable
+from dpsr.engine import MemoryTable
+from dpsr.engine.raw import WEIGHT, InteractionTable
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.people.likes_vault import LikesVault, PeopleLikesVault, SingleLikesVault
-from dpsr.types import Scale
+from dpsr.types import Mask, Scale
 from dpsr.types.item_side import ACTIVITY_BINS
 
 STARS = Scale(1, 5)
@@ -31,6 +33,9 @@ STARS = Scale(1, 5)
 
 _PAIRS = 256
 """Canaries in one question about second moments: with two cells each, their products are a matrix of 512 x 512."""
+
+_BUSY, _MANY_CELLS = 24, 8
+"""People in one question about pairs, and cells of each: all pairs with one of them weigh nearly the whole bound."""
 
 LikesVaults = Callable[..., LikesVault]
 
@@ -97,6 +102,28 @@ def moments(setting: LikesSetting, noise: NoiseSource, rng: np.random.Generator,
         bits.append(crowd.bits)
         claim = max(claim, setting.claimed(vault))
     name = "second moments of presence, one person each"
+    return Trial(name, np.concatenate(numbers)[:, None], np.concatenate(bits), claim)
+
+
+def pairs(setting: LikesSetting, noise: NoiseSource, rng: np.random.Generator, n: int = FEW) -> Trial:
+    """Pairs of presence: of somebody with many cells the last one is there or not, and all pairs with it are sought."""
+    bits, numbers, claim = [], [], 0.0
+    cells = np.arange(_BUSY * _MANY_CELLS).reshape(_BUSY, _MANY_CELLS)
+    declared = pa.array(cells.ravel())
+    for _ in range(max(1, n // _BUSY)):
+        there = rng.random(_BUSY) < 0.5
+        counts = _MANY_CELLS - 1 + there
+        items = np.concatenate([own[:many] for own, many in zip(cells, counts, strict=True)])
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        mask = Mask(pa.array(np.arange(_BUSY)), declared, indptr, items.astype(np.int32))
+        table = InteractionTable(MemoryTable(mask, {WEIGHT: np.ones(len(items))}))
+        vault, T = setting.open(table, declared, noise), cells.size
+        answer = vault.presence_moments(NEARLY, np.arange(T), np.full(T, 1 / T), np.ones(T))
+        found = [answer.values[own[:-1], own[-1]].sum() for own in cells]
+        numbers.append(np.array(found) / (answer.noise * np.sqrt(_MANY_CELLS - 1)))
+        bits.append(there)
+        claim = max(claim, setting.claimed(vault))
+    name = "pairs of presence, one interaction each"
     return Trial(name, np.concatenate(numbers)[:, None], np.concatenate(bits), claim)
 
 

@@ -5,13 +5,14 @@ All bounds of one report hold together at 95 % confidence: half of the risk is t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
 from dpsr.audit.findings import CONFIDENCE, AuditReport, Finding
 from dpsr.audit.people.invariance import audit_blocks, audit_other_people
-from dpsr.audit.people.membership import tell
+from dpsr.audit.people.membership import Told, tell
 from dpsr.audit.people.one_run import CANARIES, audit_one_run
 from dpsr.audit.people.planted import PLANTED
 from dpsr.audit.people.questions import Setting, Trial, people_counted, scores, scores_twice
@@ -21,6 +22,7 @@ from dpsr.privacy.noise import NoiseSource
 from dpsr.types import Scale
 
 Report = Callable[[str], None]
+Attempt = Callable[[NoiseSource, np.random.Generator], Trial]
 
 TRIALS = {"scores of items": scores, "scores of items, asked twice": scores_twice, "how many people": people_counted}
 
@@ -37,20 +39,19 @@ def audit_people(
 ) -> AuditReport:
     """Every finding for one unit; made-up people only, so that anybody may see it."""
     check_unit(unit, epsilon, delta, declared=True)
-    setting, noise = Setting(unit, scale, epsilon, delta), noise_of(seed)
-    rng = np.random.default_rng(None if seed is None else [seed, 1])
-    half, findings = (1 - CONFIDENCE) / 2, []
-    for name, trial in TRIALS.items():
-        progress(name)
-        findings.append(finding_of(trial(setting, noise, rng), delta, half / len(TRIALS)))
-    progress("the same people in other blocks, other people behind the same answers")
-    pipeline = DPSR(epsilon, unit=unit, delta=delta, random_state=seed)
-    findings += [audit_blocks(setting), audit_other_people(pipeline, scale, claim=epsilon)]
-    progress("whole pipeline, one run with canary people")
-    told = audit_one_run(pipeline, scale, delta=delta, alpha=half, rng=rng, canaries=canaries)
-    name = "whole pipeline, guessing who is there" if unit == "user" else "whole pipeline, guessing which ratings exist"
-    findings.append(Finding(name, epsilon, told.lower, told.trials, told.detail))
-    return AuditReport(_subject("", unit, scale, epsilon, delta), tuple(findings))
+    pipeline, rng = DPSR(epsilon, unit=unit, delta=delta, random_state=seed), generator_of(seed)
+    setting = Setting(unit, scale, epsilon, delta)
+
+    def same() -> list[Finding]:
+        return [audit_blocks(setting), audit_other_people(pipeline, scale, claim=epsilon)]
+
+    def one_run(alpha: float) -> Told:
+        return audit_one_run(pipeline, scale, delta=delta, alpha=alpha, rng=rng, canaries=canaries)
+
+    trials = {name: partial(trial, setting) for name, trial in TRIALS.items()}
+    what = "who is there" if unit == "user" else "which ratings exist"
+    findings = every_finding(trials, same, one_run, what, epsilon, delta, noise_of(seed), rng, progress)
+    return AuditReport(_subject("", unit, scale, epsilon, delta), findings)
 
 
 def audit_planted_people(
@@ -58,13 +59,47 @@ def audit_planted_people(
 ) -> AuditReport:
     """Vaults of people with a planted error: each of them is to be rejected."""
     check_unit("user", epsilon, delta, declared=True)
-    setting, noise = Setting("user", scale, epsilon, delta), noise_of(seed)
-    rng = np.random.default_rng(None if seed is None else [seed, 1])
-    findings = []
-    for planted in PLANTED:
-        progress((planted.__doc__ or "").rstrip("."))
-        findings.append(finding_of(planted(setting, noise, rng), delta, (1 - CONFIDENCE) / len(PLANTED)))
+    setting = Setting("user", scale, epsilon, delta)
+    found = {(planted.__doc__ or "").rstrip("."): partial(planted, setting) for planted in PLANTED}
+    findings = attempted(found, delta, 1 - CONFIDENCE, noise_of(seed), generator_of(seed), progress)
     return AuditReport(_subject("planted errors, ", "user", scale, epsilon, delta), tuple(findings))
+
+
+def every_finding(
+    trials: Mapping[str, Attempt],
+    same: Callable[[], list[Finding]],
+    one_run: Callable[[float], Told],
+    what: str,
+    epsilon: float,
+    delta: float,
+    noise: NoiseSource,
+    rng: np.random.Generator,
+    progress: Report,
+) -> tuple[Finding, ...]:
+    """Trials of single questions, what must make no difference, and a guess at `what` from one run of everything."""
+    half = (1 - CONFIDENCE) / 2
+    findings = attempted(trials, delta, half, noise, rng, progress)
+    progress("the same people in other blocks, other people behind the same answers")
+    findings += same()
+    progress("whole pipeline, one run with canary people")
+    told = one_run(half)
+    return (*findings, Finding(f"whole pipeline, guessing {what}", epsilon, told.lower, told.trials, told.detail))
+
+
+def attempted(
+    trials: Mapping[str, Attempt],
+    delta: float,
+    risk: float,
+    noise: NoiseSource,
+    rng: np.random.Generator,
+    progress: Report,
+) -> list[Finding]:
+    """Every trial's finding; all bounds hold together but for `risk`."""
+    findings = []
+    for name, trial in trials.items():
+        progress(name)
+        findings.append(finding_of(trial(noise, rng), delta, risk / len(trials)))
+    return findings
 
 
 def finding_of(trial: Trial, delta: float, alpha: float) -> Finding:
@@ -80,3 +115,8 @@ def _subject(what: str, unit: str, scale: Scale, epsilon: float, delta: float) -
 def noise_of(seed: int | None) -> NoiseSource:
     """The system's noise, or a seeded one for experiments."""
     return NoiseSource.system() if seed is None else NoiseSource.seeded(seed)
+
+
+def generator_of(seed: int | None) -> np.random.Generator:
+    """Of coins and canaries."""
+    return np.random.default_rng(None if seed is None else [seed, 1])

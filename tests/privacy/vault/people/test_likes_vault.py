@@ -4,6 +4,7 @@ Two vaults with the same seed draw the same noise, so the difference of their an
 """
 
 from fractions import Fraction
+from math import isqrt
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,8 @@ import pytest
 from dpsr import Interactions
 from dpsr.certify.check import check_certificate
 from dpsr.certify.normal_price import gaussian_delta
-from dpsr.certify.people import GRID, PRESENCE_GRID
+from dpsr.certify.one_rating import MOST_CELLS, pair_weight
+from dpsr.certify.people import GRID, PAIRS, PRESENCE_GRID, PersonPart, RatingPart
 from dpsr.data.ingest_interactions import ingest_interactions
 from dpsr.engine.raw import InteractionTable
 from dpsr.errors import DataError, PrivacyError
@@ -48,6 +50,10 @@ def ask(one, question):
 STEPS = {"numbers": GRID, "counts": GRID, "moments": PRESENCE_GRID**2}
 
 
+def steps(unit, question):
+    return GRID if unit == "rating" else STEPS[question]
+
+
 @pytest.mark.parametrize("unit", VAULTS)
 @pytest.mark.parametrize("question", STEPS)
 def test_answers_on_real_neighbours_differ_by_at_most_what_the_receipt_says(unit, question):
@@ -55,7 +61,7 @@ def test_answers_on_real_neighbours_differ_by_at_most_what_the_receipt_says(unit
     table = rows()
     base = vault(unit, table)
     answer = ask(base, question)
-    limit = base.certificate().parts[0].squared_sensitivity(unit) / STEPS[question] ** 2
+    limit = base.certificate().parts[0].squared_sensitivity(unit) / steps(unit, question) ** 2
     keys = table[:, 0] if unit == "user" else np.arange(len(table))
     for key in np.unique(keys)[:40]:
         neighbour = ask(vault(unit, table[keys != key]), question)
@@ -137,3 +143,52 @@ def test_somebody_with_a_million_interactions_adds_no_more_than_anybody():
         )
         answers.append(one.counts(0.5, np.arange(J)).values)
     assert ((answers[0] - answers[1]) ** 2).sum() <= 2
+
+
+def exact_pairs(people, seed=1):
+    """The sums of pairs in steps: two vaults with the same noise, one of them without anybody who has two cells."""
+    table = np.array([(u, j, 1) for u, own in enumerate(people) for j in own])
+    nobody = np.array([(u, own[0], 1) for u, own in enumerate(people)])
+    one, none = (
+        vault("rating", rows, seed).presence_moments(0.1, np.arange(J), None, None) for rows in (table, nobody)
+    )
+    return np.round((one.values - none.values) * GRID).astype(np.int64)
+
+
+def test_pairs_weigh_one_over_the_root_of_how_many_cells_their_person_has():
+    """Oracle: people one by one, in whole numbers."""
+    people = [(3, 1), (1, 2, 5, 7), tuple(range(J)), (0,)]
+    expected = np.zeros((J, J), dtype=np.int64)
+    for own in people:
+        for i in own:
+            for j in own:
+                expected[i, j] += isqrt(GRID**2 // len(own)) if i < j else 0
+    np.testing.assert_array_equal(exact_pairs(people), expected)
+
+
+def test_one_interaction_moves_pairs_by_no_more_than_its_bound_and_a_busy_person_reaches_it():
+    """For every number of cells that may be asked about, in whole numbers; the bound is not larger by much."""
+    A = [pair_weight(n, GRID) for n in range(MOST_CELLS + 2)]
+    moved = [n * A[n + 1] ** 2 + n * (n - 1) // 2 * (A[n] - A[n + 1]) ** 2 for n in range(1, MOST_CELLS + 1)]
+    bound = RatingPart(PAIRS, 1, 1, {"bound": GRID}).squared_sensitivity("rating")
+    assert 0.999 * bound < max(moved) <= bound
+    heavier = [n * 1.05**2 * A[n + 1] ** 2 for n in range(1, MOST_CELLS + 1)]
+    assert max(heavier) > bound, "weights five per cent too large would not be covered"
+    busy = tuple(range(J - 1))
+    difference = exact_pairs([(*busy, J - 1), (1, 0)]) - exact_pairs([busy, (1, 0)])
+    assert (difference.astype(object) ** 2).sum() == moved[J - 2]
+
+
+def test_a_second_interaction_in_a_cell_moves_no_pair_and_too_many_cells_are_refused():
+    table = np.array([(0, 4, 1), (0, 2, 1), (1, 6, 1)])
+    once = vault("rating", table).presence_moments(0.1, CELLS, None, None)
+    again = vault("rating", np.vstack([table, (0, 2, 5)])).presence_moments(0.1, CELLS, None, None)
+    np.testing.assert_array_equal(once.values, again.values)
+    with pytest.raises(PrivacyError, match="at most 4,096 cells"):
+        vault("rating", rows()).presence_moments(0.1, np.zeros(MOST_CELLS + 1, dtype=np.int64), None, None)
+
+
+def test_pairs_have_no_price_for_a_person():
+    with pytest.raises(PrivacyError, match="none for a person"):
+        PersonPart(PAIRS, 1, 1, GRID**2).squared_mu("user")
+    assert RatingPart(PAIRS, 1, 1, {"bound": GRID}).squared_mu("user") is None

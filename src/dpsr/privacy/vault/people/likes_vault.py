@@ -1,8 +1,9 @@
 """The vaults of interactions: who did what is the secret, and questions are about presence alone.
 
 At the unit `user` everybody adds one vector of bounded length (`presence`). At the unit `rating` one interaction more
-or less is the secret (`certify.one_rating`): counts are added up interaction by interaction, each of them whole, and
-in the other questions one interaction replaces its person's contribution by another.
+or less is the secret (`certify.one_rating`): counts are added up interaction by interaction, each of them whole, pairs
+of cells weigh 1 / sqrt n for somebody with n of them, so that all pairs of one interaction together weigh one, and in
+numbers of interactions one of them moves its person from an octave to another.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.certificate import LIKES_FACTS
-from dpsr.certify.people import COUNTS, GRID, INTERACTIONS, PRESENCE, PRESENCE_GRID
+from dpsr.certify.one_rating import MOST_CELLS, pair_weight
+from dpsr.certify.people import COUNTS, GRID, INTERACTIONS, PAIRS, PRESENCE, PRESENCE_GRID
 from dpsr.engine import Block
 from dpsr.engine.raw import WEIGHT
+from dpsr.errors import PrivacyError
 from dpsr.linalg.people_rows import PeopleRows
 from dpsr.privacy.vault.people import presence as add
 from dpsr.privacy.vault.people.asking import AskedOfPeople, AskedOfRows, AskedTable, NoisyAnswer
@@ -108,3 +111,20 @@ class SingleLikesVault(LikesVault, AskedOfRows):
             out += np.bincount(found[found >= 0], minlength=len(out)) * GRID
 
         return self._ask(COUNTS, share, one, (len(cells),))
+
+    def presence_moments(self, share: float, cells: Ints, centre: Floats, favour: Floats) -> NoisyAnswer:
+        """Sums over people of 1 / sqrt n on every pair of their n `cells`, neither centred nor favoured."""
+        if len(cells) > MOST_CELLS:
+            raise PrivacyError(f"pairs have at most {MOST_CELLS:,} cells, found {len(cells):,}. Ask about fewer.")
+        place, reader = self._places(cells), self._reader
+        weights = np.array([pair_weight(n, GRID) for n in range(len(cells) + 1)], dtype=np.int64)
+
+        def one(block: Block, out: Ints) -> None:
+            rows = reader.rows(block)
+            add.add_pairs(rows.indptr, rows.cells, place, weights, out)
+
+        return self._ask_above_diagonal(PAIRS, share, one, len(cells))
+
+    def moments_noise(self, share: float) -> float:
+        """The deviation of the noise that `presence_moments` would have."""
+        return sqrt(self._describe(PAIRS, share, 1).variance) / GRID

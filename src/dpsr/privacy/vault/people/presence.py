@@ -5,6 +5,7 @@ x are a person's strengths (`types.likes_side`), one for each cell in which they
     numbers of interactions      GRID in the octave of how many cells have a strength          bound GRID
     weighted counts              x / |x|, over some cells                                      bound GRID
     second moments of presence   r r' above the diagonal, r = c g (x - n p), n = sum x         bound STEP^2 / sqrt 2
+    pairs of presence            GRID / sqrt n on every pair of n cells                        of one interaction: GRID
 
 **Second moments.** The part of r r' above the diagonal has squared length
 
@@ -126,6 +127,23 @@ def fill_rows(indptr: Ints, cells: Ints, x: Floats, place: Ints, centre: Floats,
         enforce_pairs(v)
         for j in range(T):
             rows[u, j] = v[j]
+
+
+@kernel
+def add_pairs(indptr: Ints, cells: Ints, place: Ints, weights: Ints, out: Ints) -> None:
+    """weights[n] above the diagonal on every pair of a person's n cells that have a place."""
+    own = np.empty(len(weights), np.int64)
+    for u in range(len(indptr) - 1):
+        n = 0
+        for t in range(indptr[u], indptr[u + 1]):
+            if place[cells[t]] >= 0:
+                own[n] = place[cells[t]]
+                n += 1
+        weight = weights[n]
+        for a in range(n):
+            for b in range(a):
+                i, j = min(own[a], own[b]), max(own[a], own[b])
+                out[i, j] += weight
 
 
 @kernel
