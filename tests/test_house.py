@@ -231,7 +231,7 @@ SAME_PART = {
         "card", "compare", "explain", "frontier", "keys", "ledger", "likes", "plan", "release", "verify",
     },
     "the same stage or question at another unit, or where nobody rates": {
-        "auditing", "budget", "contract", "evidence", "item_knn", "learning", "levels", "model", "people",
+        "auditing", "budget", "contract", "evidence", "item_knn", "levels", "model", "people",
         "personalised", "planted", "popularity", "protocol", "questions", "registry", "scores", "tuning", "vault",
     },
     "the same kind of thing, of another room": {

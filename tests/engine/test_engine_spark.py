@@ -59,7 +59,7 @@ def session(events):
 def cut(monkeypatch):
     """In memory the blocks are cut as they are on Spark: a sweep looks at some ratings of each block."""
     monkeypatch.setattr("dpsr.engine.table.block_edges", lambda counts, *_: block_edges(counts, SIZE))
-    monkeypatch.setattr("dpsr.value.learning.SMALL", 0)  # bold sweeps are many more of the same passes
+    monkeypatch.setattr("dpsr.value.schedule.SMALL", 0)  # bold sweeps are many more of the same passes
 
 
 def blocks_of(session, ratings, size=SIZE):

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -155,7 +156,6 @@ def prepare():
     from fractions import Fraction
 
     from small_ratings import write_csv
-    from typer import _adapters  # noqa: F401
 
     from dpsr import DPSR, Ratings, Scale
     from dpsr.pipeline.cards import EPSILONS
@@ -163,6 +163,8 @@ def prepare():
     from dpsr.privacy.noise.laplace import discrete_laplace
     from dpsr.report.card import environment
 
+    with suppress(ImportError):  # what some versions of typer import with their first command
+        importlib.import_module("typer._adapters")
     discrete_laplace(Fraction(1), 1, NoiseSource.seeded(0))
     environment().get_template("card.html.jinja")
     with tempfile.TemporaryDirectory() as folder:

@@ -15,10 +15,12 @@ from contextlib import suppress
 from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
+from time import process_time
 
 import forked
 import psutil
 import pytest
+from numba.core.event import Listener, register
 
 RESOURCES = {"postgres": "postgres", "chromium": "browser"}
 """Fixtures, and the markers of tests that use them."""
@@ -113,9 +115,27 @@ def is_there(name):
     return path.exists() and f"def {name.rpartition('::')[2]}(" in path.read_text("utf-8")
 
 
+class Compiling(Listener):
+    """What compiling kernels took: the first run after a change pays for it, in whichever test comes first."""
+
+    def __init__(self):
+        self.begun, self.seconds = [], 0.0
+
+    def on_start(self, event):
+        self.begun.append(process_time())
+
+    def on_end(self, event):
+        begun = self.begun.pop()
+        if not self.begun:  # a kernel may compile others
+            self.seconds += process_time() - begun
+
+
+_compiling = Compiling()
+
+
 def processor_seconds():
     """Of this process, of programs that have ended, and of what `multiprocessing` forked from a server that lives."""
-    seconds = sum(os.times()[:4]) + forked.spent[0]
+    seconds = sum(os.times()[:4]) + forked.spent[0] - _compiling.seconds
     if number := forkserver._forkserver._forkserver_pid:  # type: ignore[attr-defined]
         with suppress(psutil.Error):
             seconds += sum(psutil.Process(number).cpu_times()[:4])
@@ -125,6 +145,7 @@ def processor_seconds():
 def pytest_collection_finish():
     """From here on the collector of garbage does not look at thousands of tests and modules each time."""
     gc.freeze()
+    register("numba:compile", _compiling)
     _before[0] = processor_seconds()
 
 

@@ -18,7 +18,7 @@ from dpsr.certify.manifest import Entry, Manifest, sha256_of, write_manifest
 from dpsr.data import realistic
 from dpsr.errors import ReleaseError
 from dpsr.release import verify
-from dpsr.release.folder import parquet
+from dpsr.release.folder import examination, parquet
 
 FILES = ("certificate.json", "items.parquet", "manifest.json", "model.json", "ratings.parquet", "users.parquet")
 
@@ -68,6 +68,11 @@ def test_a_folder_of_a_hundred_thousand_files_is_a_short_list(release):
         (release / f"x{number}").touch()
     found = verify(release)
     assert len(found.fails) < 30
+
+
+def test_a_release_among_too_many_files_is_found_though_they_are_listed_first(release, monkeypatch):
+    monkeypatch.setattr(examination, "names_in", lambda folder: {"x1", "x2"})
+    assert any("x1" in words for words in verify(release).fails)
 
 
 def test_names_that_would_steer_a_terminal_are_shown_without_doing_so(release):

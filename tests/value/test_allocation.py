@@ -12,6 +12,7 @@ from dpsr.data.assemble import mask_of_cells
 from dpsr.data.synthetic import realistic
 from dpsr.engine import MemoryTable
 from dpsr.errors import PrivacyError
+from dpsr.types import Census
 from dpsr.value.allocation import Allocation, Components, allocate, best_tables, explained_share, forecast
 from dpsr.value.expected import OCTAVES, Prices, ShareTables, Side, expected_error
 
@@ -123,7 +124,7 @@ def error_by_hand(mask, tables, prices, p):
             yield n_rows, total / N, told, S
 
     effects = (("item", p.item, p.item_slopes), ("user", p.user, p.user_slopes))
-    V = p.residual + p.products + p.item_slopes + p.user_slopes
+    V = p.residual + p.products + p.item_slopes + p.user_slopes + p.hidden
     V += sum(m * T / (1 + T * told) for side, T, _ in effects for _, m, told, _ in rows(side))
     i = 1 / (p.residual + V * (1 - prices.rho) / prices.rho) if prices.rho else 0.0
     error, shared = p.residual, 0.0
@@ -131,6 +132,13 @@ def error_by_hand(mask, tables, prices, p):
         for n_rows, m, told, S in rows(side):
             error += m * T / (1 + T * (told + S * i)) + m * slopes / (1 + slopes * S * i / 6)
             shared += n_rows * (told + S * i) / (1 + T * (told + S * i))
+    for T in (p.hidden / 2, 3 * p.hidden / 2):
+        R = {"item": 1.0, "user": 1.0}
+        for _ in range(500):
+            for side, other in (("item", "user"), ("user", "item")):
+                x = [(m, T * S * i / 6 * R[other]) for _, m, _, S in rows(side)]
+                R[side] = sum(m * known / (1 + known) for m, known in x)
+        error += T / 2 * (1 - R["item"] * R["user"])
     asked = sum(ta * tb / N * tables.asked[a, b] for a, (_, ta) in sides[0].items() for b, (_, tb) in sides[1].items())
     return error + p.features / (1 + p.features / 30 * shared) + p.products / (1 + p.products / 64 * asked * i)
 
@@ -153,6 +161,59 @@ def test_the_expected_error_is_the_stated_formula(name, light):
     found, _ = expected(MASKS[name], tables, prices)
     assert found == pytest.approx(error_by_hand(MASKS[name], tables, prices, Components()), rel=1e-9)
     assert expected(MASKS[name], tables, Prices(4.0, 0.0))[0] > found - 1e-12
+
+
+@pytest.mark.parametrize("structure", [0.0, 0.3])
+def test_the_expected_error_knows_tastes_that_the_mask_does_not_show(structure):
+    """Dense rows with little noise: there the fixed point is quick, and tastes are found."""
+    parts, prices = Components().with_structure(structure), Prices(4.0, 0.9)
+    tables = some_tables(5, 0.1)
+    found, _ = expected(MASKS["many"], tables, prices, parts)
+    assert found == pytest.approx(error_by_hand(MASKS["many"], tables, prices, parts), rel=1e-6)
+    assert found > expected(MASKS["many"], tables, prices)[0], "what does not show is harder to learn"
+
+
+def test_hidden_tastes_are_worth_nothing_below_a_threshold_and_much_above_it():
+    parts, half = Components().with_structure(0.0), np.full((OCTAVES, OCTAVES), 0.5)
+    open_ = [
+        expected(MASKS["many"], ShareTables(half, np.ones_like(half), 0.0), Prices(1e9, rho), parts)[0]
+        - expected(MASKS["many"], ShareTables(half, np.ones_like(half), 0.0), Prices(1e9, rho), NO_TASTE)[0]
+        for rho in (0.02, 0.05, 0.9)
+    ]
+    assert open_[:2] == pytest.approx([0.0, 0.0], abs=1e-3), "as much as if there were no tastes, only more noise"
+    assert open_[2] < -0.05
+
+
+NO_TASTE = Components(residual=0.65, products=0.0, user_slopes=0.0, item_slopes=0.0)
+
+
+def test_structure_moves_tastes_between_what_shows_and_what_is_hidden():
+    usual = Components()
+    half = usual.with_structure(0.5)
+    assert half.hidden == pytest.approx(0.075)
+    assert (half.products, half.user_slopes) == (usual.products / 2, usual.user_slopes / 2)
+    assert usual.with_structure(1.0) == usual
+
+
+def test_some_of_the_ratings_asked_one_by_one_are_dealt_whatever_their_counts():
+    """Else slopes would be learned on one kind of partner and used on another."""
+    tables, _ = best_tables(MASKS["people"], STARS, 2.5)
+    items, users = (Side.of(c, 0.1, 0.1).mass for c in (MASKS["people"].item_counts, MASKS["people"].user_counts))
+    mean = items @ tables.asked @ users
+    assert 0 < mean < 1
+    assert tables.asked.min() >= 0.4 * (1 - mean) * mean - 1e-9
+
+
+def census_of(times):
+    """So many copies of 400 people with 150 ratings each, of 300 items with 200."""
+    users, items = np.full(400 * times, 150), np.full(300 * times, 200)
+    return Census(pa.array(np.arange(len(users))), pa.array(np.arange(len(items))), users, items)
+
+
+def test_large_sets_ask_for_less_of_a_promise():
+    """What must be learned is the same, and forty times as many ratings tell it."""
+    assert not allocate(census_of(1), STARS, 0.7).asks_ratings
+    assert allocate(census_of(40), STARS, 0.7).asks_ratings
 
 
 def test_the_gradient_is_that_of_the_expected_error():

@@ -8,7 +8,7 @@ import pytest
 
 from dpsr.data.assemble import mask_of_cells
 from dpsr.engine import MemoryTable
-from dpsr.value.design import Design, mask_embeddings, public_features, standardise
+from dpsr.value.design import Design, mask_embeddings, mask_structure, public_features, standardise
 
 
 def mask_of(dense):
@@ -217,3 +217,26 @@ def test_every_weight_has_one_group():
             elif j == 0:
                 expected[j, u] = 3 if u < 4 else 4
     np.testing.assert_array_equal(design.weight_groups, expected)
+
+
+def structure(dense):
+    return Design.of(mask_of(dense)).structure
+
+
+def test_tastes_in_the_mask_show_and_a_mask_of_counts_alone_shows_none():
+    """The same counts as odds, with groups of people who rate their own and without."""
+    rng = np.random.default_rng(5)
+    active, popular = rng.gamma(1.0, size=(300, 1)), rng.gamma(1.0, size=200)
+    by_counts = (rng.random((300, 200)) < np.minimum(0.1 * active * popular, 0.9)).astype(int)
+    assert structure(communities(m=300, n=200, groups=4, inside=0.3, outside=0.05)) == 1.0
+    assert structure(by_counts) < 0.3
+
+
+def test_structure_is_read_off_the_third_singular_value_and_the_last():
+    s = np.array([1.0, 0.5, 0.36, 0.32, 0.31, 0.31, 0.3, 0.3, 0.3])
+    assert mask_structure(s) == 1.0
+    s[2] = 0.3 * np.sqrt(1.25)
+    assert mask_structure(s) == pytest.approx(0.5)
+    s[1] = 0.99
+    assert mask_structure(s) == pytest.approx(0.5), "what is left of popularity does not count"
+    assert mask_structure(s[:5]) == 0.0, "too small to tell"

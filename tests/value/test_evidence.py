@@ -15,9 +15,9 @@ from dpsr.evaluate.baselines import Bias
 from dpsr.value.design import Design, degree_scales
 from dpsr.value.effects import EffectObservation, Effects
 from dpsr.value.evidence import EvidenceState
-from dpsr.value.learning import Learning, learn_from_symbols
 from dpsr.value.levels import with_variance
 from dpsr.value.priors import ridge
+from dpsr.value.schedule import Learning, learn_from_symbols
 from dpsr.value.start import leading_directions
 from dpsr.value.sweep import CHOICE, SYMBOL, Reader
 
@@ -279,7 +279,7 @@ def test_sweeps_end_once_means_move_by_little_against_what_they_may_be_off_by(mo
         learning.sweep_items()
         assert moves[-1] == np.inf, "before users and items are known nothing can be said"
         moves.clear()
-        monkeypatch.setattr("dpsr.value.learning._STABLE", bound)
+        monkeypatch.setattr("dpsr.value.schedule._STABLE", bound)
         learning.sweep_until_stable()
         return moves.copy()
 
@@ -297,7 +297,7 @@ def test_large_sets_are_swept_cautiously_and_are_not_compared_with_random_signs(
         "dpsr.value.evidence.leading_directions",
         lambda *a, **how: compared.append(find(*a, **how).strength) or find(*a, **how),
     )
-    monkeypatch.setattr("dpsr.value.learning.SMALL", len(levels) - 1)
+    monkeypatch.setattr("dpsr.value.schedule.SMALL", len(levels) - 1)
     monkeypatch.setattr(Learning, "sweep_boldly", lambda *_: pytest.fail("a bold sweep"))
     learn(learning)
     assert compared == [None]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpsr.cli.opening import open_release
+from dpsr.cli.release_folder import open_release
 from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
 from dpsr.quoting import for_terminal

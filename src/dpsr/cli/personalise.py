@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from dpsr.cli.likes import LikesReading, Weight
-from dpsr.cli.opening import ReleaseFolder, open_any_release
 from dpsr.cli.reading import (
     Delimiter,
     Duplicates,
@@ -21,6 +20,7 @@ from dpsr.cli.reading import (
     Timestamp,
     User,
 )
+from dpsr.cli.release_folder import ReleaseFolder, open_any_release
 from dpsr.cli.terminal import err, out
 from dpsr.quoting import for_terminal
 

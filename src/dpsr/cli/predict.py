@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dpsr.cli.opening import ReleaseFolder, open_release
 from dpsr.cli.reading import Delimiter, Item, User
+from dpsr.cli.release_folder import ReleaseFolder, open_release
 from dpsr.cli.rows import Format, FormatOption, JsonRows, show
 from dpsr.cli.terminal import out
 from dpsr.quoting import for_terminal

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpsr.cli.opening import ReleaseFolder, open_any_release, open_release
 from dpsr.cli.reading import Items
+from dpsr.cli.release_folder import ReleaseFolder, open_any_release, open_release
 from dpsr.cli.rows import Format, FormatOption, JsonRows, show
 from dpsr.cli.terminal import err, out
 from dpsr.quoting import for_terminal
@@ -86,7 +86,7 @@ def _titled(loaded: Any, items: Path | None) -> Any:
 def _one_list(
     loaded: Release | ItemRelease | LikesRelease, user: str | None, rated: list[str], liked: list[str], n: int
 ) -> pa.Table:
-    from dpsr.release.lists.one import list_of_likes, list_of_new_user, list_of_user
+    from dpsr.release.lists.single import list_of_likes, list_of_new_user, list_of_user
 
     if liked:
         return list_of_likes(loaded, liked, n)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from dpsr.cli.opening import ReleaseFolder
+from dpsr.cli.release_folder import ReleaseFolder
 from dpsr.cli.terminal import err
 
 EXAMPLE = "Example: dpsr serve release/ --port 8000"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpsr.cli.opening import ReleaseFolder, open_any_release
+from dpsr.cli.release_folder import ReleaseFolder, open_any_release
 from dpsr.cli.terminal import out
 from dpsr.quoting import for_terminal
 

@@ -45,12 +45,12 @@ from dpsr.release.people import PersonalisedPeople
 from dpsr.release.people.model import own_rows
 from dpsr.types import Census, Scale
 from dpsr.types.raw import RawRatings
-from dpsr.value.allocation import Allocation, allocate
+from dpsr.value.allocation import Allocation, Components, allocate
 from dpsr.value.design import Design
 from dpsr.value.effects import NoisySums
 from dpsr.value.evidence import EvidenceState
-from dpsr.value.learning import learn_from_symbols
 from dpsr.value.levels import LevelFamily, Usage
+from dpsr.value.schedule import learn_from_symbols
 from dpsr.value.sweep import CHOICE, SYMBOL
 
 
@@ -189,9 +189,9 @@ def one_channel(vault: Vault, prior: LevelFamily, state: EvidenceState, shares: 
     return {0: channel.probabilities, 1: np.ones((vault.scale.n_levels, 1))}
 
 
-def even_weights(mask: Census, scale: Scale, epsilon: float) -> Allocation:
+def even_weights(mask: Census, scale: Scale, epsilon: float, components: Components | None = None) -> Allocation:
     """Half of every weight on either side, whatever the counts."""
-    shares = allocate(mask, scale, epsilon)
+    shares = allocate(mask, scale, epsilon, components)
     return _divided(shares, lambda one: replace(one, item=np.full_like(one.item, SIXTEENTHS // 2)))
 
 
@@ -200,9 +200,11 @@ def plain_scales(counts: npt.NDArray[np.int64]) -> Floats:
     return 1 / np.sqrt(np.maximum(counts, 1.0))
 
 
-def fixed_share(share: float, light: float, mask: Census, scale: Scale, epsilon: float) -> Allocation:
+def fixed_share(
+    share: float, light: float, mask: Census, scale: Scale, epsilon: float, components: Components | None = None
+) -> Allocation:
     """A fixed share of all ratings asked one by one, whatever their counts, leaving `light` of their budget to sums."""
-    shares = allocate(mask, scale, epsilon)
+    shares = allocate(mask, scale, epsilon, components)
     asked, left = round(share * GRID), int(light * GRID)
     return _divided(shares, lambda one: replace(one, asked=np.full_like(one.asked, asked), light=left))
 

@@ -25,12 +25,11 @@ from dpsr.pipeline.progress import announce
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.types import Model, Scale
-from dpsr.value.allocation import Allocation, allocate
+from dpsr.value.allocation import Allocation, Components, allocate
 from dpsr.value.assembly import assemble
 from dpsr.value.design import Design
 from dpsr.value.effects import NoisySums, learn_effects, own_observations
 from dpsr.value.evidence import N_FACTORS, EvidenceState
-from dpsr.value.learning import learn_from_symbols
 from dpsr.value.levels import (
     GRID,
     LevelFamily,
@@ -45,6 +44,7 @@ from dpsr.value.levels import (
 )
 from dpsr.value.personal import personal_prior
 from dpsr.value.priors import EFFECT, ridge
+from dpsr.value.schedule import learn_from_symbols
 from dpsr.value.sweep import CHOICE, NOISY, SYMBOL, WEIGHT
 
 RELEASED = "released"
@@ -57,8 +57,9 @@ _CHANNEL_EVERY = 3
 def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Allocation]:
     """All questions in order, and the model they end with; private ratings become the column `released`."""
     announce("Reading the public mask")
-    shares = recipe.allocate(vault.census, vault.scale, epsilon)
     design = recipe.design(vault.table)
+    shown = Components().with_structure(design.structure)
+    shares = recipe.allocate(vault.census, vault.scale, epsilon, shown)
     y = (vault.scale.values - vault.scale.midpoint) / (vault.scale.width / 2)
     announce("Asking how the scale is used")
     usage = ask_usage(vault, y, shares.histogram) if shares.division else ask_mean(vault)

@@ -119,7 +119,7 @@ class Release:
 
         A user the release does not know is an error; with `unknown="average"` they get what the average user would.
         """
-        from dpsr.release.lists.one import lists_of_users, require_user
+        from dpsr.release.lists.single import lists_of_users, require_user
 
         if unknown not in ("error", "average"):
             raise ParameterError(f'unknown is "error" or "average", found {unknown!r}.')

@@ -43,6 +43,7 @@ class Embeddings:
     users: Floats
     items: Floats
     affinity: Affinity
+    structure: float
 
 
 def degree_scales(counts: npt.NDArray[np.int64]) -> Floats:
@@ -60,7 +61,24 @@ def mask_embeddings(table: Table, rank: int, scales: Callable[[Ints], Floats] = 
     US = left[:, None] * met
     U = US / np.where(s > 1e-7 * s[0], s, np.inf)
     affinity = Affinity(users=US / left[:, None], items=V / right[:, None])
-    return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], affinity)
+    return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], affinity, mask_structure(s))
+
+
+_BY_CHANCE, _CLEAR = 0.2, 0.3
+"""(s_2 / s_last)^2 - 1 of masks without structure is at most 0.2, a hundred by a hundred and larger; from 0.3 on there
+are tastes in it."""
+
+
+def mask_structure(s: Floats) -> float:
+    """How clearly the singular values of the degree-normalised mask stand out of their bulk, from 0 to 1 in quarters.
+
+    s_0 is popularity times activity and s_1 may be what is left of it, since nobody meets an item twice; so s_2 is
+    compared with the last one, which is the edge of the bulk. Too small a mask shows nothing.
+    """
+    if len(s) < RANK + 1 or s[-1] <= 0:
+        return 0.0
+    excess = ((s[2] / s[-1]) ** 2 - 1 - _BY_CHANCE) / (_CLEAR - _BY_CHANCE)
+    return float(np.clip(np.rint(4 * excess) / 4, 0.0, 1.0))  # a division must not follow the last bits of a sum
 
 
 def _leading_items(gram: Gram, rated: npt.NDArray[np.bool_], rank: int) -> tuple[Floats, Floats]:
@@ -124,6 +142,7 @@ class Design:
     """Everything that is computed from the mask alone.
 
     `x` (users) and `z` (items) have the constant first and the mask embedding in their last `embedding` columns.
+    `structure` says whether tastes show in the mask (`mask_structure`).
     """
 
     table: Table
@@ -131,6 +150,7 @@ class Design:
     z: Floats
     embedding: int
     affinity: Affinity
+    structure: float = 1.0
 
     @classmethod
     def of(cls, table: Table | Mask, *, rank: int = RANK, scales: Callable[[Ints], Floats] = degree_scales) -> Design:
@@ -138,7 +158,7 @@ class Design:
         table = MemoryTable(table) if isinstance(table, Mask) else table
         embeddings = mask_embeddings(table, rank, scales)
         x, z = public_features(table, embeddings)
-        return cls(table, x, z, embeddings.items.shape[1], embeddings.affinity)
+        return cls(table, x, z, embeddings.items.shape[1], embeddings.affinity, embeddings.structure)
 
     @property
     def census(self) -> Census:

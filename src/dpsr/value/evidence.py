@@ -6,7 +6,7 @@ starts from the effects found in the sums (W, and the constants of b_j and c_u).
 given users, each side with a full prior covariance over its effect, slopes and factors together (`side.py`): slopes on
 mask features matter where the mask tells taste, free factors where it does not, and the covariances, learned from the
 noisy ratings, weigh them. Sums reach each row as one observation of its effect. One sweep is one pass (`sweep.py`);
-how many there are, and of which kind, is decided in `learning.py`.
+how many there are, and of which kind, is decided in `schedule.py`.
 """
 
 from __future__ import annotations

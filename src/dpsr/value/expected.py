@@ -17,20 +17,28 @@ rho is the share of variance that the optimal channel explains, v the residual, 
 from sums, which channels are tuned to. A fresh rating is then predicted with squared error
 
     v + sum over both sides of mean [ T / (1 + T K) + Ts / (1 + Ts S i / d) ]
-      + Tw / (1 + Tw Kw) + Tp / (1 + Tp N s i / p)
+      + Tw / (1 + Tw Kw) + Tp / (1 + Tp N s i / p) + Th (1 - Ri Ru)
 
 T, Ts, Tw, Tp the variances of effects, slopes, public features and the p products of an item's with a user's features,
 which all N s ratings asked one by one tell together. Counts of both sides are taken as independent.
 
+Th is the variance of tastes that who rated what does not show: each side is found as far as the other one is,
+
+    Ri = mean [ x Ru / (1 + x Ru) ],  Ru = mean [ x Ri / (1 + x Ri) ],    x = Th S i / d,
+
+the fixed point of state evolution (Montanari and Venkataramanan 2021): zero unless the product of both x exceeds one.
+Because that is a threshold, the term is the mean of two: tastes half as large as is typical, and half as large again.
+
 All of it is compiled, because the rule asks a hundred times and the tables are small; what it takes and returns are
 named tuples, which kernels understand.
 
-Known gap: the gradient takes as constant how far a rating that is in both answers tells the same thing twice.
+Known gap: the gradient takes as constant how far a rating that is in both answers tells the same thing twice, and what
+hidden tastes owe to each other.
 """
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +59,12 @@ VARIANCE = _SPREAD * WINDOW**2 + SLOPE**2 * 0.1
 _FEATURES, _PRODUCTS, _DIMENSIONS = 30, 64, 6
 _TINY = 1e-12
 
+_SIZES = (0.5, 1.5)
+"""Hidden tastes that are averaged over, in typical ones."""
+
+_ROUNDS = 30
+"""Of the fixed point of hidden tastes; it is slow only where next to nothing is found."""
+
 
 @dataclass(frozen=True)
 class Components:
@@ -63,6 +77,13 @@ class Components:
     user: float = 0.15
     user_slopes: float = 0.065
     item_slopes: float = 0.065
+    hidden: float = 0.0
+
+    def with_structure(self, structure: float) -> Components:
+        """The same tastes where the mask shows this share of them: the others are hidden."""
+        shown = {name: structure * getattr(self, name) for name in ("products", "user_slopes", "item_slopes")}
+        tastes = self.products + self.user_slopes + self.item_slopes
+        return replace(self, **shown, hidden=self.hidden + (1 - structure) * tastes)
 
     def __post_init__(self) -> None:
         shares = astuple(self)
@@ -86,6 +107,7 @@ class Shares(NamedTuple):
     user: float
     user_slopes: float
     item_slopes: float
+    hidden: float
 
 
 class Side(NamedTuple):
@@ -150,7 +172,7 @@ def expected_error(
         for b in range(n):
             _hear(heard_by_items[a], users.mass[b], division.item[a, b], division.asked[a, b], light)
             _hear(heard_by_users[b], items.mass[a], 1 - division.item[a, b], division.asked[a, b], light)
-    left = parts.residual + parts.products + parts.item_slopes + parts.user_slopes
+    left = parts.residual + parts.products + parts.item_slopes + parts.user_slopes + parts.hidden
     left += _know(items, heard_by_items, prices) + _know(users, heard_by_users, prices)
     told = 0.0 if prices.rho <= 0 else 1 / (parts.residual + left * (1 - prices.rho) / prices.rho)
     each, product = parts.features / _FEATURES, parts.products / _PRODUCTS
@@ -168,6 +190,9 @@ def expected_error(
     features = parts.features * each / (1 + each * shared) ** 2
     heard = pooled * all_asked
     heard += _worth(items, heard_by_items, told, features) + _worth(users, heard_by_users, told, features)
+    for size in _SIZES:
+        off, more = _hidden(items, heard_by_items, users, heard_by_users, size * parts.hidden, told)
+        error, heard = error + off / len(_SIZES), heard + more
     tuned = told**2 * (1 - prices.rho) / max(prices.rho, _TINY) * heard
     _per_rating(items, heard_by_items, told, tuned)
     _per_rating(users, heard_by_users, told, tuned)
@@ -228,6 +253,43 @@ def _worth(side: Side, heard: Floats, told: float, features: float) -> float:
         row[_SLOPES] = mass * side.slopes**2 / _DIMENSIONS
         row[_SLOPES] /= (1 + side.slopes * row[_ASKED] * told / _DIMENSIONS) ** 2
         total += (row[_KNOWN] + row[_SLOPES]) * row[_ASKED]
+    return total
+
+
+@kernel
+def _hidden(
+    items: Side, by_items: Floats, users: Side, by_users: Floats, taste: float, told: float
+) -> tuple[float, float]:
+    """What hidden tastes of this variance leave open, and what all symbols are worth to them.
+
+    What a row tells about them is added to the worth of its slopes.
+    """
+    of_items, of_users = 0.0, 1.0 if taste > 0 else 0.0
+    for _ in range(_ROUNDS if taste > 0 else 0):
+        of_items = _found(items, by_items, taste * told, of_users)
+        of_users = _found(users, by_users, taste * told, of_items)
+    more = _tell(items, by_items, taste, told, of_users) + _tell(users, by_users, taste, told, of_items)
+    return taste * (1 - of_items * of_users), more
+
+
+@kernel
+def _found(side: Side, heard: Floats, taste_told: float, partners: float) -> float:
+    """The share of a side's tastes that is found where this share of its partners' is."""
+    total = 0.0
+    for a in range(OCTAVES):
+        known = taste_told * heard[a, _ASKED] / _DIMENSIONS * partners
+        total += side.mass[a] * known / (1 + known)
+    return total
+
+
+@kernel
+def _tell(side: Side, heard: Floats, taste: float, told: float, partners: float) -> float:
+    total = 0.0
+    for a in range(OCTAVES):
+        known = taste * told * heard[a, _ASKED] / _DIMENSIONS * partners
+        worth = side.mass[a] * (taste * partners / (1 + known)) ** 2 / _DIMENSIONS / len(_SIZES)
+        heard[a, _SLOPES] += worth
+        total += worth * heard[a, _ASKED]
     return total
 
 

@@ -32,13 +32,13 @@ def nursery():
 
     One that other tests left has imported something else, and one that is left would keep theirs waiting.
     """
-    forkserver._forkserver._stop()
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
     PROCESSES.set_forkserver_preload(["racers"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         forkserver.ensure_running()
     yield
-    forkserver._forkserver._stop()
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("charges", [1, 5])

@@ -18,8 +18,8 @@ from dpsr.audit.likes.planted import PLANTED_LIKES
 from dpsr.audit.likes.questions import STARS, LikesSetting, counts, counts_twice, moments, pairs, people_numbered
 from dpsr.audit.people.auditing import attempted, every_finding, generator_of, noise_of
 from dpsr.audit.people.crowd import CanaryPeople
-from dpsr.audit.people.same import differences
-from dpsr.audit.people.telling import Told, tell_one_run
+from dpsr.audit.people.invariance import differences
+from dpsr.audit.people.membership import Told, tell_one_run
 from dpsr.audit.replay import Tape
 from dpsr.certify.people import COUNTS, NormalPart
 from dpsr.pipeline.dpsr import DPSR

@@ -11,11 +11,11 @@ from functools import partial
 import numpy as np
 
 from dpsr.audit.findings import CONFIDENCE, AuditReport, Finding
+from dpsr.audit.people.invariance import audit_blocks, audit_other_people
+from dpsr.audit.people.membership import Told, tell
 from dpsr.audit.people.one_run import CANARIES, audit_one_run
 from dpsr.audit.people.planted import PLANTED
 from dpsr.audit.people.questions import Setting, Trial, people_counted, scores, scores_twice
-from dpsr.audit.people.same import audit_blocks, audit_other_people
-from dpsr.audit.people.telling import Told, tell
 from dpsr.pipeline.dpsr import DPSR
 from dpsr.pipeline.estimator import check_unit
 from dpsr.privacy.noise import NoiseSource

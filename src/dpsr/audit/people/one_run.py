@@ -12,7 +12,7 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.audit.people.crowd import CanaryPeople
-from dpsr.audit.people.telling import Told, tell_one_run
+from dpsr.audit.people.membership import Told, tell_one_run
 from dpsr.audit.replay import Tape
 from dpsr.certify.people import NormalPart
 from dpsr.pipeline.dpsr import DPSR

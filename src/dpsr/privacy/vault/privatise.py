@@ -1,8 +1,7 @@
-"""Stage 1: the one arrow from raw ratings to private ones. Noise and its receipt are one value.
+"""Ratings in memory, each once through one mechanism: the paper's Stage 1. Noise and its receipt are one value.
 
-Everything else in the library takes what this module returns. A `Channel` is a public table, so each rating costs its
-exact epsilon and no more: every rating passes once, and two ratings never share noise (parallel composition over
-ratings).
+The paper's later stages take what this module returns. A `Channel` is a public table, so each rating costs its exact
+epsilon and no more: every rating passes once, and two ratings never share noise (parallel composition over ratings).
 """
 
 from __future__ import annotations
@@ -10,26 +9,22 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from dpsr.certify import Certificate
-from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
-from dpsr.certify.parts import ChannelPart, DeclaredPart, Part, Price, PublishedPart, Table
+from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.parts import DeclaredPart, Part, PublishedPart
 from dpsr.errors import PrivacyError
-from dpsr.privacy.channels.channel import BITS, Channel
+from dpsr.privacy.channels.channel import Channel
 from dpsr.privacy.channels.published import AsPublished
 from dpsr.privacy.noise.source import NoiseSource
-from dpsr.types import Census, PrivateRatings, Scale
+from dpsr.privacy.vault.vault import SEEDED, channel_part, public_facts
+from dpsr.types import PrivateRatings
 from dpsr.types.raw import RawRatings
 
 _MEAN_LEAK = (
     "the published Stage 1 centres its noise on the exact mean and scales it by the secret rating: its true worst-case "
     "epsilon is {true:.3g}, not {nominal:g}"
 )
-SEEDED = "the noise came from a seed, and whoever has the seed can subtract it"
 
 
 def privatise(
@@ -61,43 +56,6 @@ def privatise(
     drawn = _Drawn(noise.kind, noise.identity, charge)
     certificate = _certificate(nominal, asked_delta, part, reasons, ratings, drawn)
     return PrivateRatings(ratings.mask, values, ratings.scale, certificate)
-
-
-def public_facts(census: Census, scale: Scale) -> dict[str, Any]:
-    """What the promise does not protect, with the numbers a reader needs to judge it."""
-    counts = census.user_counts
-    return {
-        "facts": PUBLIC_FACTS["value"],
-        "scale": str(scale),
-        "levels": scale.n_levels,
-        "n_users": census.n_users,
-        "n_items": census.n_items,
-        "n_ratings": census.n_ratings,
-        "median_ratings_per_user": float(np.median(counts)),
-        "max_ratings_per_user": int(counts.max()),
-        "has_timestamps": census.timed,
-    }
-
-
-def as_table(weights: npt.NDArray[np.uint64]) -> Table:
-    """A table as the certificate holds it: plain integers."""
-    return tuple(tuple(int(w) for w in row) for row in weights)
-
-
-def channel_part(channel: Channel, at_epsilon: float | None = None) -> ChannelPart:
-    """The receipt for ratings that passed once through one channel: its table, and all that was public about it."""
-    part = ChannelPart(
-        name="ratings",
-        mechanism=channel.mechanism,
-        bits=BITS,
-        tables=(as_table(channel.weights),),
-        at_epsilon=at_epsilon,
-        settings=dict(channel.settings),
-        outputs=tuple(channel.outputs.tolist()),
-    )
-    if at_epsilon is not None:  # the channel knows which pairs of its rows to compare: the part would compare them all
-        part.__dict__["price"] = Price(at_epsilon, channel.delta(at_epsilon))
-    return part
 
 
 def _channel_receipt(channel: Channel, asked_delta: float) -> tuple[Part, tuple[str, ...]]:

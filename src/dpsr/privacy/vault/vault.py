@@ -23,19 +23,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpsr.arrays import AnyInts, Floats
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_epsilon, float_up
-from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
 from dpsr.certify.parts import (
     VALUE_GRID,
     ChannelPart,
     DividedSumsPart,
     HistogramPart,
     LaplacePart,
+    Price,
     PricedPart,
     SumsPart,
     price_one_by_one,
@@ -49,9 +52,10 @@ from dpsr.privacy.channels.channel import BITS, Channel, Sampler
 from dpsr.privacy.noise.laplace import discrete_laplace, laplace_scale
 from dpsr.privacy.noise.source import NoiseSource
 from dpsr.privacy.vault.journal import Journal
-from dpsr.privacy.vault.privatise import SEEDED, as_table, channel_part, public_facts
 from dpsr.types import Census, Scale
 from dpsr.types.raw import RawRatings
+
+SEEDED = "the noise came from a seed, and whoever has the seed can subtract it"
 
 
 @dataclass(frozen=True)
@@ -247,3 +251,40 @@ class Vault:
                 "Nothing was drawn. Ask for less."
             )
         self._parts.append(part)
+
+
+def public_facts(census: Census, scale: Scale) -> dict[str, Any]:
+    """What the promise does not protect, with the numbers a reader needs to judge it."""
+    counts = census.user_counts
+    return {
+        "facts": PUBLIC_FACTS["value"],
+        "scale": str(scale),
+        "levels": scale.n_levels,
+        "n_users": census.n_users,
+        "n_items": census.n_items,
+        "n_ratings": census.n_ratings,
+        "median_ratings_per_user": float(np.median(counts)),
+        "max_ratings_per_user": int(counts.max()),
+        "has_timestamps": census.timed,
+    }
+
+
+def as_table(weights: npt.NDArray[np.uint64]) -> tuple[tuple[int, ...], ...]:
+    """A table as the certificate holds it: plain integers."""
+    return tuple(tuple(int(w) for w in row) for row in weights)
+
+
+def channel_part(channel: Channel, at_epsilon: float | None = None) -> ChannelPart:
+    """The receipt for ratings that passed once through one channel: its table, and all that was public about it."""
+    part = ChannelPart(
+        name="ratings",
+        mechanism=channel.mechanism,
+        bits=BITS,
+        tables=(as_table(channel.weights),),
+        at_epsilon=at_epsilon,
+        settings=dict(channel.settings),
+        outputs=tuple(channel.outputs.tolist()),
+    )
+    if at_epsilon is not None:  # the channel knows which pairs of its rows to compare: the part would compare them all
+        part.__dict__["price"] = Price(at_epsilon, channel.delta(at_epsilon))
+    return part

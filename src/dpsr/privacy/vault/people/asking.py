@@ -42,7 +42,7 @@ from dpsr.privacy.noise.normal import rounded_normal
 from dpsr.privacy.noise.source import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people.contributions import add_names
-from dpsr.privacy.vault.privatise import SEEDED
+from dpsr.privacy.vault.vault import SEEDED
 from dpsr.types.item_side import HASHED_CELLS, hashed_cells, hashes, spelt
 from dpsr.types.mask import codes_of
 

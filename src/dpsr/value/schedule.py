@@ -24,7 +24,7 @@ _SWEEPS, _STABLE = 8, 0.04
 """Sweeps at most, and how far the means may still move, in deviations of what is uncertain about them: a thousandth of
 the error that noise leaves."""
 
-_BOLD_PAIRS, _CLEARLY_LESS = 30, 0.9
+_BOLD_PAIRS, _CLEARLY_LESS = 30, 0.93
 """Pairs of bold sweeps at most, and what the second of a pair must leave unexplained of what was before."""
 
 _STANDS_OUT = 1.03
