@@ -76,6 +76,7 @@ def test_from_a_file_to_a_list_of_ones_own(page, studio, folder, ledger):
     page.get_by_label("Who rated").select_option("user")
     page.get_by_label("List of items, with titles").fill("items.csv")
     page.get_by_role("button", name="Look again").click()
+    page.wait_for_url("**items=items.csv**")  # what is clicked before is gone with the old page
     page.get_by_text("1 to 5 stars").click()
     assert page.get_by_label("Low:high:step").input_value() == "1:5:1"
     assert "dpsr describe ratings.csv" in page.locator("code").inner_text()

@@ -20,7 +20,7 @@ SCALES = {"tiny": Scale(1, 5)}
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
-    pq.write_table(realistic(0, n_users=80, n_items=60, n_ratings=1500).to_arrow(), folder / "tiny.parquet")
+    pq.write_table(realistic(0, n_users=120, n_items=90, n_ratings=4000).to_arrow(), folder / "tiny.parquet")
     return folder
 
 
