@@ -138,7 +138,7 @@ class PeopleVault(AskedOfPeople):
 
         def one(block: Block, out: Ints) -> None:
             rows = reader.rows(block)
-            own = side.own_side_of_fitted(rows)
+            own = side.own_side(rows)
             add.add_coefficients(rows.indptr, own.coefficients, own.covariances, side.mean, side.covariance, reach, out)
 
         return self._ask("coefficients", share, one, (3 * k + k * (k + 1) // 2,), reach=reach)
