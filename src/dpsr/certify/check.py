@@ -15,8 +15,9 @@ from dpsr.certify.certificate import FORMAT, Certificate
 from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS, PUBLIC_FORMS
 from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
 from dpsr.certify.normal_price import VARIANCE_BITS
+from dpsr.certify.one_rating import MOST_CELLS as MOST_PAIRED
 from dpsr.certify.parts import ChannelPart, DividedSumsPart, HistogramPart, Part, SumsPart
-from dpsr.certify.people import LIKES_QUESTIONS, MOMENTS, QUESTIONS, NormalPart, RatingPart
+from dpsr.certify.people import LIKES_QUESTIONS, MOMENTS, PAIRS, QUESTIONS, NormalPart, RatingPart
 from dpsr.errors import PrivacyError, ReleaseError
 
 CERTIFICATE = "certificate.json"
@@ -155,6 +156,8 @@ def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
         return [len(part.outputs)] == [len(table[0]) for table in part.tables]
     if isinstance(part, RatingPart) and part.name == MOMENTS:
         return 2 * part.numbers == part.settings["cells"] * (part.settings["cells"] - 1)
+    if part.name == PAIRS and isinstance(part, RatingPart):  # with more cells their bound does not hold
+        return 2 * part.numbers <= MOST_PAIRED * (MOST_PAIRED - 1)
     if isinstance(part, NormalPart) and part.name in _PER_CELL:
         return "cells" in public and part.numbers % public["cells"] == 0
     return True

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dpsr import Interactions
-from dpsr.certify.check import check_certificate
+from dpsr.certify.check import _sizes_fit, check_certificate
 from dpsr.certify.normal_price import gaussian_delta
 from dpsr.certify.one_rating import MOST_CELLS, pair_weight
 from dpsr.certify.people import GRID, PAIRS, PRESENCE_GRID, PersonPart, RatingPart
@@ -192,3 +192,10 @@ def test_pairs_have_no_price_for_a_person():
     with pytest.raises(PrivacyError, match="none for a person"):
         PersonPart(PAIRS, 1, 1, GRID**2).squared_mu("user")
     assert RatingPart(PAIRS, 1, 1, {"bound": GRID}).squared_mu("user") is None
+
+
+def test_more_pairs_than_their_bound_covers_are_no_price():
+    """Whoever writes a certificate by hand: a price for pairs of more than 4,096 cells is not what they cost."""
+    most = MOST_CELLS * (MOST_CELLS - 1) // 2
+    assert _sizes_fit(RatingPart(PAIRS, 1, most, {"bound": GRID}), {})
+    assert not _sizes_fit(RatingPart(PAIRS, 1, most + 1, {"bound": GRID}), {})
