@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dpsr.linalg.lanczos import leading_right
+from dpsr.linalg.lanczos import leading_and_more, leading_right
 
 TOL = 1e-11
 
@@ -177,3 +177,22 @@ def test_a_looser_tolerance_is_looser_and_a_tighter_one_tighter() -> None:
         AV, _, V = cut(A, 8, tol=tol)
         errors.append(np.linalg.norm(AV @ V.T - best) / s[0])
     assert errors[1] < 1e-11 < errors[0] < 0.1
+
+
+def test_more_pairs_are_the_best_of_the_same_basis_and_the_first_ones_are_exact() -> None:
+    """Ritz pairs: orthonormal, never above the true values, the first ones close to them; five products, no fewer."""
+    products, A = low_rank_plus_sparse(3, 300, 400, 6, 0.1, scale=3.0)
+    calls = []
+
+    def gram(X: np.ndarray) -> np.ndarray:
+        calls.append(X.shape[1])
+        return products.gram(X)
+
+    s, V = leading_and_more(gram, 400, 6, more=20, products=5)
+    true = np.linalg.svd(A, compute_uv=False)
+    assert len(calls) == 5
+    assert s.shape == (26,)
+    np.testing.assert_allclose(s[:6], true[:6], rtol=1e-6)
+    assert (s <= true[:26] * (1 + 1e-9)).all()
+    np.testing.assert_allclose(V.T @ V, np.eye(26), atol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(A @ V, axis=0), s, rtol=1e-6)

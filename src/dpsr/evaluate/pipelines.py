@@ -10,6 +10,7 @@ with one part replaced, so it spends the same epsilon through the same vault:
     embeddings             counts alone as public features
     degree regularisation  N = D_u^-1/2 M D_j^-1/2 without the average degree added
     factors                slopes on public features only
+    smooth taste           slopes and factors, without a taste that the mask makes smooth
     pairs                  variances of effects start from the sums alone
     three starts           the cautious one only
     tuned channels         one channel for all ratings, tuned to their average distribution
@@ -50,6 +51,7 @@ from dpsr.value.design import Design
 from dpsr.value.effects import NoisySums
 from dpsr.value.evidence import EvidenceState
 from dpsr.value.levels import LevelFamily, Usage
+from dpsr.value.mask_taste import MaskTaste
 from dpsr.value.schedule import learn_from_symbols
 from dpsr.value.sweep import CHOICE, SYMBOL
 
@@ -195,6 +197,11 @@ def even_weights(mask: Census, scale: Scale, epsilon: float, components: Compone
     return _divided(shares, lambda one: replace(one, item=np.full_like(one.item, SIXTEENTHS // 2)))
 
 
+def no_taste(state: EvidenceState, _: str) -> MaskTaste:
+    """Slopes and factors alone."""
+    return MaskTaste.none(state.design)
+
+
 def plain_scales(counts: npt.NDArray[np.int64]) -> Floats:
     """1 / sqrt(count), without the average count."""
     return 1 / np.sqrt(np.maximum(counts, 1.0))
@@ -218,6 +225,7 @@ RECIPES: Mapping[str, Recipe] = {
     "without mask embeddings": Recipe(design=partial(Design.of, rank=0)),
     "without degree regularisation": Recipe(design=partial(Design.of, scales=plain_scales)),
     "without factors": Recipe(n_factors=0),
+    "without smooth taste": Recipe(learn_taste=no_taste),
     "without pairs": Recipe(learn=partial(learn_from_symbols, effects_from_pairs=False)),
     "cautious start only": Recipe(learn=partial(learn_from_symbols, may_be_bold=False)),
     "one channel for all ratings": Recipe(ask_ratings=one_channel),

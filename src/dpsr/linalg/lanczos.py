@@ -111,14 +111,26 @@ def leading_right(
     After so many `products` the iteration stops as it stands.
     """
     with one_blas_thread():
-        return _leading(gram, n, min(rank, n), start, tol, products)
+        s, V = _leading(gram, n, min(rank, n), start, tol, products)
+    return s[:rank], V[:, :rank]
+
+
+def leading_and_more(gram: Gram, n: int, rank: int, *, more: int, products: int) -> tuple[Floats, Floats]:
+    """The same after exactly so many `products`, with up to `more` pairs behind the first `rank`.
+
+    Those are the best that the same basis has to offer: nearly for nothing, and the less exact the further behind.
+    """
+    with one_blas_thread():
+        s, V = _leading(gram, n, min(rank, n), None, 0.0, products)
+    return s[: rank + more], V[:, : rank + more]
 
 
 def _leading(gram: Gram, n: int, d: int, start: Floats | None, tol: float, most: int) -> tuple[Floats, Floats]:
+    """All pairs of the last basis."""
     width = 4 * -(-d // 4)
     if n <= (_HELD + 1) * width:  # a basis would span the space: G itself is no larger
         values, vectors = np.linalg.eigh(_symmetric(gram(np.eye(n))))
-        return np.sqrt(np.maximum(values[::-1][:d], 0)), vectors[:, ::-1][:, :d]
+        return np.sqrt(np.maximum(values[::-1], 0)), vectors[:, ::-1]
     rng = np.random.default_rng(_SEED)
     V, T = np.empty((n, _HELD * width), order="F"), np.zeros((_HELD * width, _HELD * width))
     X, k = first_block(n, width, start, rng), 0
@@ -134,7 +146,7 @@ def _leading(gram: Gram, n: int, d: int, start: Floats | None, tol: float, most:
             k = _KEPT * width
             V[:, :k], T[:] = V @ Q[:, :k], 0.0
             T[:k, :k] = np.diag(values[:k])
-    return np.sqrt(values[:d]), V[:, : len(Q)] @ Q[:, :d]
+    return np.sqrt(values), V[:, : len(Q)] @ Q
 
 
 def cut_is_accurate(theta: Floats, residuals: Floats, d: int, tol: float) -> bool:

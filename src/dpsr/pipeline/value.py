@@ -3,6 +3,7 @@
     1. a noisy histogram of levels           how the scale is used, and the mean
     2. noisy windowed item and user sums     weights of public features, item and user effects     (`value.effects`)
     3. one channel symbol for some ratings   slopes and factors, by evidence                       (`value.evidence`)
+                                             and a taste that the mask makes smooth                (`value.mask_taste`)
 
 A public division (`value.allocation`) says which ratings are asked for a symbol; the others spend all they have on the
 sums. On so little budget that the mean alone is worth buying, one noisy sum of all ratings is the only question. Each
@@ -42,6 +43,7 @@ from dpsr.value.levels import (
     window_moments,
     with_variance,
 )
+from dpsr.value.mask_taste import MaskTaste, learn_mask_taste
 from dpsr.value.personal import personal_prior
 from dpsr.value.priors import EFFECT, ridge
 from dpsr.value.schedule import learn_from_symbols
@@ -76,12 +78,14 @@ def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Al
         tables = recipe.ask_ratings(vault, around, state, shares)
         announce("Learning tastes from the noisy ratings")
         state = recipe.learn(state, tables, y, usage.log_base, observations, RELEASED)
+        taste = recipe.learn_taste(state, RELEASED)
     else:
         state.release_means(RELEASED)
+        taste = MaskTaste.none(design)
     to_rating_points(vault.table, vault.scale, noisy=shares.asks_ratings)
     around = with_variance(y, usage.log_base, state.residual, state.sample)
     personal = personal_prior(state, around, effects, observations[1])
-    return assemble(vault.table.cells, vault.scale, state, personal), shares
+    return assemble(vault.table.cells, vault.scale, state, taste, personal), shares
 
 
 def ask_usage(vault: Vault, y: Floats, epsilon: float) -> Usage:
@@ -172,4 +176,5 @@ class Recipe:
     ask_sums: Callable[..., NoisySums] = ask_sums
     ask_ratings: Callable[..., dict[int, Floats]] = ask_ratings
     learn: Callable[..., EvidenceState] = learn_from_symbols
+    learn_taste: Callable[..., MaskTaste] = learn_mask_taste
     n_factors: int = N_FACTORS

@@ -17,9 +17,10 @@ from dpsr.types.scale import Scale
 
 
 class Widths(NamedTuple):
-    """How the factors of a model are made up: user vectors [x, c, f, 1], item vectors [b, z, g, midpoint].
+    """How the factors of a model are made up: user vectors [x, c, f, 1, t], item vectors [b, z, g, midpoint, k].
 
-    x and b have `user_features` columns, c and z have `item_features`, f and g have `factors`.
+    x and b have `user_features` columns, c and z have `item_features`, f and g have `factors`. t and k, a taste that
+    the mask makes smooth, have what columns there are behind these, maybe none.
     """
 
     user_features: int
@@ -28,6 +29,7 @@ class Widths(NamedTuple):
 
     @property
     def rank(self) -> int:
+        """Columns before t and k."""
         return sum(self) + 1
 
     @property

@@ -6,7 +6,7 @@ import pytest
 
 from dpsr.data.assemble import mask_of_cells
 from dpsr.release.personalise import mask_kernel as module
-from dpsr.release.personalise.mask_kernel import LENGTH, mask_kernel
+from dpsr.release.personalise.mask_kernel import mask_kernel
 
 
 def mask_of(share):
@@ -38,25 +38,6 @@ def test_features_have_mean_zero_and_total_mean_square_one_over_ratings():
     features, weight = mask_kernel(mask).features, mask.item_counts / mask.n_ratings
     np.testing.assert_allclose(weight @ features, 0, atol=1e-12)
     assert weight @ (features**2).sum(axis=1) == pytest.approx(1)
-
-
-def test_with_few_items_features_give_the_kernel_itself():
-    """The oracle: squared distances of features are those in the kernel's own space, up to the common scale."""
-    rng = np.random.default_rng(1)
-    e, counts = rng.normal(size=(40, 5)), np.full(40, 3.0)
-    features = module._features(e, counts)
-    k = np.exp(-((e[:, None] - e[None]) ** 2).sum(axis=2) / (2 * LENGTH**2))
-    theirs = 2 - 2 * k
-    ours = ((features[:, None] - features[None]) ** 2).sum(axis=2)
-    np.testing.assert_allclose(ours / ours.max(), theirs / theirs.max(), atol=1e-4)
-
-
-def test_subspace_iteration_finds_the_leading_eigenvalues_of_a_kernel():
-    e = np.random.default_rng(0).normal(size=(400, 2))
-    K = np.exp(-((e[:, None] - e[None]) ** 2).sum(axis=2) / 2)
-    values, vectors = module._leading_eigenpairs(K, 30)
-    np.testing.assert_allclose(values, np.linalg.eigvalsh(K)[-30:], rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(30), atol=1e-8)
 
 
 def test_a_mask_dealt_anew_has_the_same_counts_and_hardly_a_pair_twice():

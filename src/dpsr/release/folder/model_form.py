@@ -284,7 +284,7 @@ def _chances(parts: list[list[float]] | None) -> tuple[Floats, Floats] | None:
 
 def _check_shapes(prior: PersonalPrior, rank: int) -> None:
     p, q, _ = prior.widths
-    shapes = prior.widths.rank == rank and prior.covariance.shape == (prior.widths.own,) * 2
+    shapes = prior.widths.rank <= rank and prior.covariance.shape == (prior.widths.own,) * 2
     if not (shapes and p > 0 and q > 0 and prior.weights.shape[0] == p and prior.weights.shape[1] <= prior.widths.own):
         raise MalformedError(f"{MODEL}: what is expected of people is not of rank {rank}")
     if len(prior.means) != len(prior.spread) or not bool((np.diff(prior.means) > 0).all()):

@@ -1,12 +1,8 @@
 r"""A taste over items that the public mask makes smooth: features of a kernel on mask embeddings.
 
 With N = (D_u + n)^-1/2 M (D_j + c)^-1/2 the degree-normalised mask and (s, V) its singular values and item vectors
-after the first, e_j = s V_j / sqrt(c_j + c), centred and of unit length (rare items shorter),
-
-    k(i, j) = exp( -|e_i - e_j|^2 / (2 LENGTH^2) ),
-
-approximated by its leading eigenvectors on the most rated items (Nystroem). People who like an item are expected to
-like what the same people meet.
+after the first, e_j = s V_j / sqrt(c_j + c) have a Gaussian kernel (`linalg.kernel_features`): people who like an item
+are expected to like what the same people meet.
 
 **Strength.** A mask without structure gives embeddings, too. So the largest singular value is compared with that of a
 mask with the same counts whose items were dealt anew: strength = (s / s0)^2 - 1, between 0 and 1. Everything here reads
@@ -20,23 +16,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpsr.arrays import Bools, Codes, Floats, Ints
+from dpsr.arrays import Bools, Floats, Ints
 from dpsr.engine import MemoryTable
 from dpsr.engine.incidence import Incidence
-from dpsr.linalg.compiled import one_blas_thread
+from dpsr.linalg.kernel_features import Kernel, kernel_features
 from dpsr.linalg.lanczos import leading_right
 from dpsr.types import Mask
 
-RANK, LANDMARKS, FEATURES, LENGTH = 48, 2000, 128, 0.5
-"""Embeddings the kernel is built on, items it is built from, features kept, and its length."""
+RANK, KERNEL = 48, Kernel(landmarks=2000, features=128, length=0.5)
+"""Embeddings the kernel is built on, and its size."""
 
 _TOLERANCE, _PRODUCTS = 1e-2, 12
 """A kernel needs directions, not digits."""
 
-_SHORTEST = 0.2
-"""Embeddings shorter than this share of the typical length are not stretched to unit length: they rest on little."""
-
-_JITTER, _MARGIN, _ROUNDS = 1e-6, 32, 4
 _DEALS = 20
 """Rounds in which pairs that were dealt twice are dealt again, with as many others."""
 
@@ -58,9 +50,8 @@ def mask_kernel(mask: Mask, seed: int = 0) -> MaskKernel:
     s, V = _leading(mask, rated, rank + 1)
     s0, _ = _leading(_rewired(mask, seed), rated, 2)
     strength = float(np.clip((s[1] / s0[1]) ** 2 - 1, 0, 1))
-    e = _unit_lengths(V[:, 1:] * s[1:] / np.sqrt(counts + counts.sum() / rated.sum())[:, None], counts)
-    with one_blas_thread():  # its bits vary with more
-        return MaskKernel(_features(e, counts), strength)
+    embeddings = V[:, 1:] * s[1:] / np.sqrt(counts + counts.sum() / rated.sum())[:, None]
+    return MaskKernel(kernel_features(embeddings, counts, KERNEL), strength)
 
 
 def _leading(mask: Mask, rated: Bools, rank: int) -> tuple[Floats, Floats]:
@@ -98,41 +89,3 @@ def _rewired(mask: Mask, seed: int) -> Mask:
         some = np.union1d(twice, rng.integers(0, len(dealt), len(twice)))
         dealt[some] = dealt[rng.permutation(some)]
     return Mask(mask.user_ids, mask.item_ids, mask.indptr, dealt.astype(np.int32))
-
-
-def _unit_lengths(e: Floats, counts: Floats) -> Floats:
-    """Centred over ratings, of unit length, then of unit mean square; short ones stay short."""
-    total = counts.sum()
-    e = e - counts @ e / total
-    typical = np.sqrt(counts @ (e**2).sum(axis=1) / total)
-    e = e / np.maximum(np.linalg.norm(e, axis=1), _SHORTEST * typical + np.finfo(float).tiny)[:, None]
-    return np.asarray(e / np.sqrt(max(counts @ (e**2).sum(axis=1) / total, np.finfo(float).tiny)))
-
-
-def _features(e: Floats, counts: Floats) -> Floats:
-    """Nystroem features of the kernel on embeddings, centred over ratings."""
-    top: Codes = np.argsort(-counts, kind="stable")[: min(LANDMARKS, np.count_nonzero(counts))].astype(np.int32)
-    k = _gaussian_kernel(e, e[top])
-    values, vectors = _leading_eigenpairs(k[top], FEATURES)
-    features = k @ (vectors / np.sqrt(values))
-    features -= counts @ features / counts.sum()
-    features[counts == 0] = 0
-    return np.asarray(features / np.sqrt(max(counts @ (features**2).sum(axis=1) / counts.sum(), 1e-300)))
-
-
-def _leading_eigenpairs(K: Floats, number: int) -> tuple[Floats, Floats]:
-    """About the largest eigenvalues of a kernel matrix and their vectors, by subspace iteration: it decays fast."""
-    K = K + _JITTER * np.eye(len(K))
-    if len(K) <= 2 * number:
-        values, vectors = np.linalg.eigh(K)
-        return values[-number:], vectors[:, -number:]
-    Q = np.random.default_rng(0).normal(size=(len(K), number + _MARGIN))
-    for _ in range(_ROUNDS):
-        Q, _ = np.linalg.qr(K @ Q)
-    values, small = np.linalg.eigh(Q.T @ K @ Q)
-    return values[-number:], Q @ small[:, -number:]
-
-
-def _gaussian_kernel(e: Floats, landmarks: Floats) -> Floats:
-    distance = (e**2).sum(axis=1)[:, None] + (landmarks**2).sum(axis=1) - 2 * e @ landmarks.T
-    return np.asarray(np.exp(-np.maximum(distance, 0) / (2 * LENGTH**2)))

@@ -77,7 +77,9 @@ class ReleasedSide:
             return Readings(np.zeros(N), np.zeros(N), np.zeros(N))
         there, at = people.places >= 0, np.maximum(people.places, 0)
         users = people.users[people.rows]
-        mean = ordered_dots(self.model.user_factors, users, self.model.item_factors, people.items)
+        met = slice(self.prior.widths.rank)  # the item side knows nothing of tastes that the mask makes smooth
+        means = self.model.user_factors[:, met], users, self.model.item_factors[:, met], people.items
+        mean = ordered_dots(*means)
         value = (self.noisy.values[at].astype(np.float64) - middle) / half
         weight = np.where(there, self.noisy.weights[at].astype(np.float64) * half**2, 0.0)
         return Readings((mean - middle) / half, value, weight)

@@ -4,8 +4,9 @@
     in the release, without rows here     the release's own coefficients
     not in the release                    what `fold_in` finds for somebody new
 
-User vectors are [x, c, f, 1, t], item vectors [b, z, g, midpoint, K]: the release's, with a taste t over the features K
-of the mask kernel beside. What is shared (kernel, choice) is found once, from the release alone.
+User vectors are [x, c, f, 1, 0, t], item vectors [b, z, g, midpoint, k, K]: the release's, whose own taste over the
+features k gives way to a taste t over the features K of a finer mask kernel. What is shared (kernel, choice) is found
+once, from the release alone.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ class ValueLevel:
         theta = self._own_coefficients(own.select(with_rows), side, choice)
         p, n_own = self.widths.user_features, self.widths.own
         vectors[with_rows, p : p + n_own] = theta[:, :n_own]
+        vectors[with_rows, self.widths.rank : rank] = 0.0
         vectors[with_rows, rank:] = theta[:, n_own:]
         for stranger in np.flatnonzero(own.users < 0).tolist():
             vectors[stranger, :rank] = self._folded_in(own, stranger).factors

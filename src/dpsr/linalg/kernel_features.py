@@ -1,0 +1,75 @@
+r"""Features of a Gaussian kernel on embeddings of items: what functions over items that vary smoothly are made of.
+
+Embeddings e_j, centred over ratings and of unit length (short ones stay short: they rest on little), have the kernel
+
+    k(i, j) = exp( -|e_i - e_j|^2 / (2 length^2) ),
+
+approximated by its leading eigenvectors on the most rated items, the landmarks (Nystroem). Features are centred and of
+total mean square one over ratings, so that one prior variance of their coefficients means the same everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dpsr.arrays import Codes, Floats
+from dpsr.linalg.compiled import one_blas_thread
+
+_SHORTEST = 0.2
+"""Embeddings shorter than this share of the typical length are not stretched to unit length."""
+
+_JITTER, _MARGIN, _ROUNDS = 1e-6, 32, 4
+
+
+class Kernel(NamedTuple):
+    """Items it is built from, features kept, and its length in units of the embeddings' mean length."""
+
+    landmarks: int
+    features: int
+    length: float
+
+
+def kernel_features(embeddings: Floats, counts: Floats, kernel: Kernel) -> Floats:
+    """One line an item; an item without ratings has zeros."""
+    with one_blas_thread():  # its bits vary with more
+        return _features(_unit_lengths(embeddings, counts), counts, kernel)
+
+
+def _unit_lengths(e: Floats, counts: Floats) -> Floats:
+    """Centred over ratings, of unit length, then of unit mean square; short ones stay short."""
+    total = counts.sum()
+    e = e - counts @ e / total
+    typical = np.sqrt(counts @ (e**2).sum(axis=1) / total)
+    e = e / np.maximum(np.linalg.norm(e, axis=1), _SHORTEST * typical + np.finfo(float).tiny)[:, None]
+    return np.asarray(e / np.sqrt(max(counts @ (e**2).sum(axis=1) / total, np.finfo(float).tiny)))
+
+
+def _features(e: Floats, counts: Floats, kernel: Kernel) -> Floats:
+    most = min(kernel.landmarks, np.count_nonzero(counts))
+    top: Codes = np.argsort(-counts, kind="stable")[:most].astype(np.int32)
+    k = _gaussian_kernel(e, e[top], kernel.length)
+    values, vectors = _leading_eigenpairs(k[top], kernel.features)
+    features = k @ (vectors / np.sqrt(values))
+    features -= counts @ features / counts.sum()
+    features[counts == 0] = 0
+    return np.asarray(features / np.sqrt(max(counts @ (features**2).sum(axis=1) / counts.sum(), 1e-300)))
+
+
+def _leading_eigenpairs(K: Floats, number: int) -> tuple[Floats, Floats]:
+    """About the largest eigenvalues of a kernel matrix and their vectors, by subspace iteration: it decays fast."""
+    K = K + _JITTER * np.eye(len(K))
+    if len(K) <= 2 * number:
+        values, vectors = np.linalg.eigh(K)
+        return values[-number:], vectors[:, -number:]
+    Q = np.random.default_rng(0).normal(size=(len(K), number + _MARGIN))
+    for _ in range(_ROUNDS):
+        Q, _ = np.linalg.qr(K @ Q)
+    values, small = np.linalg.eigh(Q.T @ K @ Q)
+    return values[-number:], Q @ small[:, -number:]
+
+
+def _gaussian_kernel(e: Floats, landmarks: Floats, length: float) -> Floats:
+    distance = (e**2).sum(axis=1)[:, None] + (landmarks**2).sum(axis=1) - 2 * e @ landmarks.T
+    return np.asarray(np.exp(-np.maximum(distance, 0) / (2 * length**2)))
