@@ -12,7 +12,8 @@ the next d singular pairs (U, S, V) are the embeddings. U_u / sqrt(n_u + n) is a
 it rests on few; so V_j likewise. All pairs together, undone from the normalisation, say who is likely to meet what
 (`Affinity`): M_uj is nearly sqrt((n_u + n) (c_j + c)) (U S V')_uj.
 
-**Features.** The constant, counts and embeddings. Every column but the constant is centred and scaled to unit mean
+**Features.** The constant, counts and embeddings, all of these where the singular values of the mask stand out of their
+bulk (`mask_structure`), the first two elsewhere. Every column but the constant is centred and scaled to unit mean
 square *over ratings* and winsorised at three, so that one coefficient means the same everywhere and nobody is an
 outlier.
 """
@@ -44,6 +45,18 @@ class Embeddings:
     items: Floats
     affinity: Affinity
     structure: float
+
+    @property
+    def shown(self) -> tuple[Floats, Floats]:
+        """Those that are features: all, or the first few where none stands out."""
+        number = self.users.shape[1] if self.structure > 0 else _FEW
+        return self.users[:, :number], self.items[:, :number]
+
+
+_FEW = 2
+"""Embeddings used where the mask has no structure. Each is a coefficient more for everybody to be learned from noise:
+with eight, factors are found later or not at all, and with none what little the mask does tell is lost (decision
+48)."""
 
 
 def degree_scales(counts: npt.NDArray[np.int64]) -> Floats:
@@ -104,8 +117,9 @@ def public_features(table: Table, embeddings: Embeddings) -> tuple[Floats, Float
     """x_u = [1, counts, embedding] for users and z_j alike for items."""
     n_u, c_j = table.census.user_counts.astype(np.float64), table.census.item_counts.astype(np.float64)
     active, popular = Incidence(table).both(np.log1p(n_u), np.log1p(c_j))
-    x = _side(n_u, popular / np.maximum(n_u, 1), embeddings.users)
-    z = _side(c_j, active / np.maximum(c_j, 1), embeddings.items)
+    users, items = embeddings.shown
+    x = _side(n_u, popular / np.maximum(n_u, 1), users)
+    z = _side(c_j, active / np.maximum(c_j, 1), items)
     return x, z
 
 
@@ -158,7 +172,7 @@ class Design:
         table = MemoryTable(table) if isinstance(table, Mask) else table
         embeddings = mask_embeddings(table, rank, scales)
         x, z = public_features(table, embeddings)
-        return cls(table, x, z, embeddings.items.shape[1], embeddings.affinity, embeddings.structure)
+        return cls(table, x, z, embeddings.shown[1].shape[1], embeddings.affinity, embeddings.structure)
 
     @property
     def census(self) -> Census:
