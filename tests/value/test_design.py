@@ -8,7 +8,7 @@ import pytest
 
 from dpsr.data.assemble import mask_of_cells
 from dpsr.engine import MemoryTable
-from dpsr.value.design import Design, mask_embeddings, mask_structure, public_features, standardise
+from dpsr.value.design import RANK, Design, mask_embeddings, mask_structure, public_features, standardise
 
 
 def mask_of(dense):
@@ -205,8 +205,8 @@ def test_features_depend_on_who_rated_what_and_on_nothing_else_in_the_mask():
 
 
 def test_every_weight_has_one_group():
-    design = Design.of(mask_of(communities(8)), rank=3)
-    q = d = 7
+    design = Design.of(mask_of(communities(8)), rank=2)
+    q = d = 6
     expected = np.full((q, d), 5)
     for j in range(q):
         for u in range(d):
@@ -240,3 +240,14 @@ def test_structure_is_read_off_the_third_singular_value_and_the_last():
     s[1] = 0.99
     assert mask_structure(s) == pytest.approx(0.5), "what is left of popularity does not count"
     assert mask_structure(s[:5]) == 0.0, "too small to tell"
+
+
+def test_where_no_embedding_stands_out_the_first_two_are_features_and_all_say_who_meets_what():
+    shown = Design.of(mask_of(communities(m=300, n=200, groups=4, inside=0.3, outside=0.05)))
+    dense = (np.random.default_rng(0).random((300, 200)) < 0.1).astype(int)
+    hidden, whole = Design.of(mask_of(dense)), mask_embeddings(MemoryTable(mask_of(dense)), RANK)
+    assert (shown.embedding, hidden.embedding) == (RANK, 2)
+    assert (hidden.x.shape[1], hidden.z.shape[1]) == (6, 6)
+    np.testing.assert_array_equal(hidden.affinity.users, whole.affinity.users)
+    first = standardise(whole.users[:, :2], hidden.user_counts)
+    np.testing.assert_allclose(hidden.x[hidden.user_counts > 0, -2:], first[hidden.user_counts > 0])

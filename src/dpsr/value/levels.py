@@ -45,8 +45,8 @@ _MEANS = np.linspace(-1 + _EDGE, 1 - _EDGE, GRID)
 _MOST_STEPS, _CLOSE = 60, 1e-12
 """Steps towards a mean, and how near to it is near enough, in half-widths of the scale."""
 
-_HALVINGS = 16
-"""Steps towards a curvature."""
+_MOST_HALVINGS, _NEAR = 16, 1e-5
+"""Steps towards a curvature, and how near to the variance asked for is near enough, as a share of it."""
 
 _LEAST = 1e-6
 """A variance that counts as none."""
@@ -126,16 +126,23 @@ def _tilts(y: Floats, logit: Floats, means: Floats, bound: float) -> tuple[Float
 
 @kernel
 def _curvature(y: Floats, log_base: Floats, means: Floats, share: Floats, variance: float) -> float:
-    """t2 at which the variances of all means, weighed by `share`, average to `variance`: by halving."""
-    low, high, middle = -1.0 / variance - 10, 20.0, 0.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        _, found = _tilts(y, log_base + middle * y**2, means, _bound(y, log_base, middle))
-        if (share * found).sum() < variance:
-            low = middle
-        else:
-            high = middle
-    return middle
+    """t2 at which the variances of all means, weighed by `share`, average to `variance`.
+
+    A Gaussian's variance is 1 / (2 (a - t2)), so that (1 / found - 1 / variance) / 2 is the step that would be right
+    for one; halving where that would leave the bracket, or a step did not halve what was missing.
+    """
+    low, high, t2, missing = -1.0 / variance - 10, 20.0, 0.0, np.inf
+    for _ in range(_MOST_HALVINGS):
+        _, variances = _tilts(y, log_base + t2 * y**2, means, _bound(y, log_base, t2))
+        found = (share * variances).sum()
+        before, missing = missing, abs(found - variance)
+        if missing < _NEAR * variance:
+            break
+        low, high = (t2, high) if found < variance else (low, t2)
+        t2 += (1 / found - 1 / variance) / 2
+        if missing > before / 2 or not low < t2 < high:
+            t2 = (low + high) / 2
+    return t2
 
 
 _MEAN_PRIOR = 0.1
