@@ -43,6 +43,8 @@ def test_a_release_as_published_is_not_offered_for_sharing(dpsr, csv, tmp_path):
     shown = " ".join(dpsr("release", csv, *options(tmp_path / "r"), "--method", "as-published").out.split())
     assert "table to share" not in shown
     assert "for experiments only, not to be shared" in shown
+    assert "Does not keep epsilon = 1: Stage 1 as published costs 1.632 in the worst case" in shown
+    assert "Protects" not in shown
 
 
 def test_a_missing_scale_is_shown_by_example(dpsr, csv, tmp_path):
