@@ -56,6 +56,15 @@ def test_the_cache_is_known_to_be_empty_until_a_kernel_was_compiled(tmp_path):
     assert progress.in_cache(module)
 
 
+def test_lists_say_that_their_first_use_compiles_too(monkeypatch):
+    heard = []
+    with progress.listening(heard.append):
+        progress.say_compiling(sweep)
+        monkeypatch.setattr(progress, "in_cache", lambda module: False)
+        progress.say_compiling(sweep)
+    assert heard == [progress.COMPILING]
+
+
 def test_the_demo_says_once_that_it_compiles_and_lets_another_process_compile_for_people(monkeypatch):
     """Two pipelines on a cache that is said to be empty: one announcement, one rehearsal in each process."""
     programs, rehearsed, heard = [], [], []
