@@ -17,7 +17,7 @@ from small_ratings import options, write_csv
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.cli import terminal
 from dpsr.data import realistic
-from dpsr.errors import ReleaseError
+from dpsr.errors import ParameterError, ReleaseError
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.report.card import card
 
@@ -43,7 +43,7 @@ def test_a_release_as_published_is_not_offered_for_sharing(dpsr, csv, tmp_path):
     shown = " ".join(dpsr("release", csv, *options(tmp_path / "r"), "--method", "as-published").out.split())
     assert "table to share" not in shown
     assert "for experiments only, not to be shared" in shown
-    assert "Does not keep epsilon = 0.1: Stage 1 as published costs 0.9392 in the worst case" in shown
+    assert "Does not keep epsilon = 0.1: Stage 1 as published costs 0.9393 in the worst case" in shown
     assert "Protects" not in shown
 
 
@@ -144,6 +144,8 @@ def test_errors_of_the_library_name_its_own_arguments(tmp_path, folder):
     release.recommend_all(tmp_path / "lists.csv")
     with pytest.raises(ReleaseError, match=r"overwrite=True \(or --force\)"):
         release.recommend_all(tmp_path / "lists.csv")
+    with pytest.raises(ParameterError, match=r"fold_in\(items, values\) \(or --rated ITEM=RATING\)"):
+        release.recommend("nobody")
 
 
 # -- the demo

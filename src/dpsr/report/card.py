@@ -216,7 +216,7 @@ def _people(certificate: Certificate, census: Census) -> list[odds.PersonOdds]:
     rows = [("One rating", 1)]
     if counts.max(initial=0):
         rows += [("The median user", middle_count(counts)), ("The heaviest user", int(counts.max()))]
-    return [odds.odds_of_person(certificate, who, k) for who, k in rows]
+    return [odds.odds_of_person(certificate.epsilon_for_user(k), who, k) for who, k in rows]
 
 
 def _data(contents: Contents, seen: Glance) -> dict[str, Any]:
