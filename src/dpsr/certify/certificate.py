@@ -27,18 +27,17 @@ from dpsr.certify.amounts import float_below, float_up, sum_up
 from dpsr.certify.normal_price import SAMPLER_SLACK, gaussian_epsilon
 from dpsr.certify.parts import (
     ChannelPart,
-    DeclaredPart,
     DividedSumsPart,
     HistogramPart,
     Part,
     Price,
     PricedPart,
-    PublishedPart,
     SumsPart,
     price_together,
 )
 from dpsr.certify.people import NormalPart, PersonPart, RatingPart
 from dpsr.certify.receipt import frame_of, html_of, rows_of
+from dpsr.certify.unproved import DeclaredPart, PublishedPart
 
 Protection: TypeAlias = dict[str, Price | None]
 
