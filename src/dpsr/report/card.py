@@ -62,7 +62,8 @@ LIMITS = (
     Limit(
         "high",
         "Who rated what is public",
-        "That a person rated an item, when, and how often is not hidden. If that alone is a secret, do not publish.",
+        "That a person rated an item, and how often, is not hidden, nor when, if times are in it. If that alone is a "
+        "secret, do not publish.",
     ),
     Limit(
         "high",
