@@ -12,7 +12,8 @@ from importlib.metadata import version
 
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import ChargeReference
-from dpsr.certify.parts import DeclaredPart, Part, PublishedPart
+from dpsr.certify.parts import Part
+from dpsr.certify.unproved import DeclaredPart, PublishedPart
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import Channel
 from dpsr.privacy.channels.published import AsPublished
