@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from importlib.metadata import version
 
 from dpsr.certify import Certificate
-from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.certificate import ChargeReference, software
 from dpsr.certify.parts import DeclaredPart, Part, PublishedPart
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import Channel
@@ -86,7 +85,7 @@ def _certificate(
         id=drawn.identity,
         reasons=reasons,
         charge=drawn.charge,
-        software=f"dpsr {version('dpsr')}",
+        software=software(),
     )
 
 
