@@ -19,7 +19,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.metadata import version
 from math import inf, nextafter
 from typing import Any, NamedTuple, TypeAlias
 
@@ -109,6 +110,12 @@ class ChargeReference(NamedTuple):
 
     id: str
     digest: str
+
+
+@cache
+def software() -> str:
+    """Which library writes a certificate. Looked up once: reading a package's metadata takes longer than many draws."""
+    return f"dpsr {version('dpsr')}"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
@@ -154,20 +154,25 @@ class LaplacePart(PricedPart):
 
     @cached_property
     def price(self) -> Price:
-        try:
-            scale = Fraction(self.noise_scale)
-        except (ValueError, ZeroDivisionError):
-            scale = Fraction(0)
-        if scale <= 0 or self.sensitivity <= 0:
-            raise PrivacyError(
-                f"noise needs a positive sensitivity and a positive fraction as its scale, found "
-                f"{self.sensitivity} and {self.noise_scale[:20]!r}"
-            )
-        return Price(float_up(self.sensitivity / scale))
+        return Price(_laplace_epsilon(self.sensitivity, self.noise_scale))
 
     @property
     def noise(self) -> str:
         return f"discrete Laplace, sensitivity {self.sensitivity:,}, scale {self.noise_scale}"
+
+
+@lru_cache(maxsize=1024)  # audits price the same question thousands of times
+def _laplace_epsilon(sensitivity: int, noise_scale: str) -> float:
+    try:
+        scale = Fraction(noise_scale)
+    except (ValueError, ZeroDivisionError):
+        scale = Fraction(0)
+    if scale <= 0 or sensitivity <= 0:
+        raise PrivacyError(
+            f"noise needs a positive sensitivity and a positive fraction as its scale, found "
+            f"{sensitivity} and {noise_scale[:20]!r}"
+        )
+    return float_up(sensitivity / scale)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from importlib.metadata import version
 
 from dpsr.certify import Certificate
-from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.certificate import ChargeReference, software
 from dpsr.certify.parts import Part
 from dpsr.certify.unproved import DeclaredPart, PublishedPart
 from dpsr.errors import PrivacyError
@@ -87,7 +86,7 @@ def _certificate(
         id=drawn.identity,
         reasons=reasons,
         charge=drawn.charge,
-        software=f"dpsr {version('dpsr')}",
+        software=software(),
     )
 
 
