@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self, cast
 
 from dpsr.certify.amounts import check_epsilon
@@ -30,6 +31,7 @@ from dpsr.types.mask import Ids
 from dpsr.types.raw import RawInteractions, RawRatings
 from dpsr.value import sweep
 from dpsr.value.allocation import Components, Forecast, forecast
+from dpsr.value.mask_taste import learn_mask_taste
 from dpsr.value.sweep import NOISY, WEIGHT
 
 
@@ -122,7 +124,7 @@ class DPSR(PrivateRecommender):
             return self._fit_likes(ratings, journal, charge)
         if self.unit != "value":
             return self._fit_people(ratings, journal, charge)
-        compile_once(DPSR(10.0, random_state=0).fit_table, sweep)
+        compile_once(_use_every_kernel, sweep)
         vault = Vault(ratings, self.epsilon, noise=self._noise(), journal=journal, charge=charge)
         with one_blas_thread():
             model, self.allocation_ = learn_value(vault, self.epsilon, recipe or Recipe())
@@ -163,3 +165,9 @@ class DPSR(PrivateRecommender):
             side, index = learn_likes(vault)
         settings = {"epsilon": self.epsilon, "unit": self.unit, "delta": self.delta}
         return LikesRelease(side, index, vault.certificate(), "likes", settings).with_people()
+
+
+def _use_every_kernel(ratings: RawTable) -> None:
+    """A fit of made-up ratings that looks for all there could be."""
+    recipe = Recipe(learn_taste=partial(learn_mask_taste, least=1e-6))
+    DPSR(10.0, random_state=0).fit_table(ratings, recipe=recipe)

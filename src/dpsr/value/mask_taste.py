@@ -70,13 +70,16 @@ class MaskTaste:
         return cls(np.zeros((m, 0)), np.zeros((n, 0)), 0.0)
 
 
-def learn_mask_taste(state: EvidenceState, released: str) -> MaskTaste:
-    """The taste of everybody, added to the column `released` of means, where noisy ratings show that there is one."""
+def learn_mask_taste(state: EvidenceState, released: str, *, least: float = 0.0) -> MaskTaste:
+    """The taste of everybody, added to the column `released` of means, where noisy ratings show that there is one.
+
+    A variance that is at least so much, whatever they show, is for those who want every kernel to be used.
+    """
     design = state.design
-    if design.structure == 0 or design.embedding == 0:
+    if design.embedding == 0 or (design.structure == 0 and least == 0):
         return MaskTaste.none(design)
     items = item_features(design)
-    variance = taste_variance(state, items, released)
+    variance = max(taste_variance(state, items, released), least)
     if variance == 0:
         return MaskTaste.none(design)
     return MaskTaste(_add_tastes(design.table, items, variance, released), items, variance)
