@@ -148,13 +148,21 @@ def _missing(n: float, shares: Floats) -> Floats:
 
 
 def _mass(p: Floats, u: Floats, missing: Floats) -> float:
-    """Of the best `LIST` cells among those that are missing, where p_j is believed to be p_j (1 + sqrt u_j z)."""
-    spread = 1e-6 * p
+    """Of the best `LIST` cells among those that are missing, where p_j is believed to be p_j (1 + sqrt u_j z).
+
+    Cells beyond those of u are what they are: p falls, so how many of them pass a threshold is looked up. The last
+    place of the list is shared among cells at the threshold.
+    """
     m = min(len(u), len(p))
-    spread[:m] += np.sqrt(u[:m]) * p[:m]
-    low, high = 0.0, 10 * float(p[0])
+    falling, met = -p[m:], np.append(0.0, np.cumsum(missing[m:]))
+    mass, p, missing = np.append(0.0, np.cumsum(missing[m:] * p[m:])), p[:m], missing[:m]
+    spread = np.maximum(np.sqrt(u[:m]), 1e-6) * p
+    low, high = 0.0, 10 * float(max(p.max(initial=0.0), -falling.min(initial=0.0)))
     for _ in range(_HALVINGS):
         t = (low + high) / 2
-        low, high = (t, high) if missing @ ndtr((p - t) / spread) > LIST else (low, t)
-    z = (p - high) / spread
-    return float(missing @ (p * ndtr(z) + spread * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)))
+        passing = float(met[falling.searchsorted(-t)] + missing @ ndtr((p - t) / spread))
+        low, high = (t, high) if passing > LIST else (low, t)
+    z, beyond = (p - high) / spread, falling.searchsorted(-high)
+    chance = ndtr(z)
+    shared = max(LIST - float(met[beyond] + missing @ chance), 0.0) * high
+    return float(mass[beyond] + missing @ (p * chance + spread * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi))) + shared
