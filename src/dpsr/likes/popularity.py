@@ -7,8 +7,8 @@ round is than what the earlier ones say of the same cells, and a round of noise 
 What a cell's popularity is believed to be is its posterior mean, with all cells' popularities drawn from one unknown
 law: the law under which the estimates are most likely, found on a grid (Kiefer and Wolfowitz 1956; Jiang and Zhang
 2009). The most popular cells of many are partly those with the luckiest noise; posterior means are not fooled by that.
-What lies below the noise cannot be told cell by cell, but how much of it there is can: all cells add up to what they have
-in total, and without that a law over many drowned cells believes in several times as much.
+What lies below the noise cannot be told cell by cell, but how much of it there is can: all cells add up to a total that
+is known, and without that a law over many drowned cells believes in several times as much.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def most_likely_law(y: Floats, s: Floats, points: Floats, total: float) -> Float
         widths.append(np.full(len(place), one))
         many.append(counts)
     likely, share = _likelihood(np.concatenate(centres), np.concatenate(widths), points), np.concatenate(many) / len(y)
-    law, hidden = np.full(len(points), 1 / len(points)), points < s.max()
+    law, hidden = np.full(len(points), 1 / len(points)), points < 2 * s.max()
     for _ in range(_TURNS):
         law = law * (likely.T @ (share / (likely @ law)))
         below, above = float(law[hidden] @ points[hidden]), float(law[~hidden] @ points[~hidden])
