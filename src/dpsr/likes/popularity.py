@@ -154,8 +154,9 @@ class Popularity:
 def most_likely_law(y: Floats, s: Floats, points: Floats, total: float) -> Floats:
     """Of what y are noisy readings of, with deviations s: probabilities of `points`, by expectation maximisation.
 
-    Readings of one deviation are counted in bins: there are few deviations, one for every set of rounds. Of the points
-    below the noise so much of the chance goes to the first, which is zero, that all readings add up to `total`.
+    Readings of one deviation are counted in bins: there are few deviations, one for every set of rounds. Points that
+    hardly stand out of the noise give so much of their chance to the first, which is zero, or take so much from it,
+    that all readings add up to `total`; those that do give some only where they have more than that by themselves.
     """
     centres, widths, many = [], [], []
     for one in np.unique(s):
@@ -169,6 +170,7 @@ def most_likely_law(y: Floats, s: Floats, points: Floats, total: float) -> Float
         law = law * (likely.T @ (share / (likely @ law)))
         below, above = float(law[hidden] @ points[hidden]), float(law[~hidden] @ points[~hidden])
         law[hidden] *= min(max((total / len(y) - above) / max(below, 1e-300), 0.5), 2.0)
+        law[~hidden] *= min(max(total / len(y) / max(above, 1e-300), 0.5), 1.0)
         law[0] = max(law[0] + 1 - law.sum(), 1e-3)
     return np.asarray(law / law.sum())
 
