@@ -99,6 +99,20 @@ def test_titles_in_python(here):
 # -- dpsr.toml
 
 
+def test_settings_reach_only_the_commands_that_mean_the_same_by_them(dpsr, here, catalogue):
+    """`items` is a file where a release is made; `plan --items` is a number."""
+    write_csv(here / "r.csv")
+    text = (here / "r.csv").read_text().splitlines()
+    (here / "r.csv").write_text("\n".join(["Kunde,Wein,Note", *text[1:]]) + "\n")
+    columns = '[columns]\nuser = "Kunde"\nitem = "Wein"\nrating = "Note"\n'
+    (here / "dpsr.toml").write_text(f'scale = "1:5:1"\nitems = "{catalogue}"\n{columns}')
+    planned = dpsr("plan", "r.csv")
+    assert planned.code == 0, planned.err
+    assert dpsr("release", "r.csv", "--epsilon", "0.1", "--out", "r", "--yes").code == 0
+    lists = dpsr("personalise", "r", "r.csv", "--out", "lists.parquet")
+    assert lists.code == 0, "it reads the same ratings, so it knows their columns"
+
+
 def test_what_is_always_the_same_stands_in_a_file(dpsr, here):
     semicolons(here / "export.csv")
     text = (here / "export.csv").read_text().replace("userId", "Kunde").replace("rating", "Note")

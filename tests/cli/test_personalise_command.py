@@ -18,6 +18,7 @@ def raw(small_ratings, tmp_path):
 def test_lists_are_those_of_the_python_call_and_the_words_are_on_screen(dpsr, folder, raw, small_ratings, tmp_path):
     outcome = dpsr("personalise", folder, raw, "--out", tmp_path / "lists.parquet", "--n", "4")
     assert outcome.code == 0, outcome.err
+    assert "Columns: user = " in outcome.out
     assert "Lists of 60 people written to" in outcome.out
     assert "Each list may be shown to its own person, and to nobody else." in outcome.out
     assert "joint differential privacy at epsilon = 1" in outcome.out
@@ -43,6 +44,14 @@ def test_pairs_are_predicted_with_what_each_prediction_rests_on(dpsr, folder, ra
     expected = load_release(folder).personalise(small_ratings).predict([1], [1])
     np.testing.assert_array_equal(found["prediction"].to_numpy()[:1], expected)
     assert b"dpsr.for" in found.schema.metadata
+
+
+def test_a_file_of_one_persons_ratings_is_enough_for_their_list(dpsr, folder, tmp_path):
+    raw = tmp_path / "mine.csv"
+    raw.write_text("user,item,rating\n1,1,5\n")
+    outcome = dpsr("personalise", folder, raw, "--out", tmp_path / "lists.parquet", "--n", "4")
+    assert outcome.code == 0, outcome.err
+    assert pq.read_table(tmp_path / "lists.parquet")["user"].to_pylist() == [1] * 4
 
 
 def test_a_value_off_the_releases_scale_is_one_sentence_and_no_file(dpsr, folder, tmp_path):

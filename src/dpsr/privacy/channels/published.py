@@ -21,7 +21,7 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.certify.amounts import check_epsilon
-from dpsr.certify.parts import published_price
+from dpsr.certify.unproved import published_price
 from dpsr.privacy.channels.additive import check_alpha, information_weights, laplace_around
 from dpsr.privacy.channels.channel import Channel
 from dpsr.types import Scale

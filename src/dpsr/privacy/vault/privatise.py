@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import ChargeReference, software
-from dpsr.certify.parts import DeclaredPart, Part, PublishedPart
+from dpsr.certify.parts import Part
+from dpsr.certify.unproved import DeclaredPart, PublishedPart
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import Channel
 from dpsr.privacy.channels.published import AsPublished
