@@ -169,6 +169,13 @@ def test_predictions_name_ids_in_the_type_they_came_in(dpsr, folder, here):
     assert found == [("42", 7, "model"), ("nobody", 7, "item mean")]
 
 
+def test_a_column_called_date_is_not_taken_for_the_time_and_how_to_name_it_is_said(dpsr, here):
+    """Dates are spelt in too many ways to be guessed, and a release leaves them out anyway."""
+    (here / "d.csv").write_text("customer;item;score;date\na;x;3,5;2025-01-31\nb;x;4,0;2025-02-01\n")
+    assert "none found (--timestamp COLUMN)" in dpsr("describe", "d.csv").out
+    assert "2025-01-31" in dpsr("describe", "d.csv", "--timestamp", "date").out
+
+
 def test_a_description_says_which_columns_were_taken_and_reads_a_pipe(dpsr, here):
     write_csv(here / "r.csv")
     assert "Columns: user = 'userId', item = 'movieId', rating = 'rating'." in dpsr("describe", "r.csv").out
