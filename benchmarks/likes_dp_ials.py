@@ -2,10 +2,10 @@
 
     python -m benchmarks.likes_dp_ials [--epsilon 1,5] [--people 100000] [--items 20000] [--interactions 3000000]
 
-The settings of the comparison follow from epsilon alone and were found with a few hundred people: with many, people's
-own vectors are shrunk far too much, and DP-iALS is noisy popularity. Here its ridge, rank, sweeps and number of items
-are tried, and the best of them is taken *by the test people*, which is kind to it and unfair to us. Recall@20 of
-held-out people at delta = 1e-5, unit `user`, declared catalogue. Not private: held-out interactions are raw.
+The settings of the comparison follow from epsilon alone and not from how many people there are; with many of them
+DP-iALS is hardly more than noisy popularity. Is that the method or its settings? Smaller ridges, a larger rank, more
+sweeps and more items are tried, and the best are told *by the test people*, which is kind to it and unfair to us.
+Recall@20 of held-out people at delta = 1e-5, unit `user`, declared catalogue. Not private: held-out rows are raw.
 """
 
 from __future__ import annotations
