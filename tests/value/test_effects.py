@@ -13,12 +13,11 @@ from dpsr.value.effects import (
     _COEFFICIENTS,
     _PSEUDO,
     Effects,
-    NoisySums,
     _Problem,
-    halves,
     learn_effects,
     own_observations,
 )
+from dpsr.value.noisy_sums import NoisySums, halves
 from dpsr.value.priors import EFFECT, ridge
 
 GAIN = 0.6

@@ -23,13 +23,18 @@ from dpsr.engine.division import GRID, SIXTEENTHS, Division
 from dpsr.linalg.compiled import kernel
 from dpsr.privacy.channels.optimal import optimal_channel
 from dpsr.types import Census, Mask, Scale
-from dpsr.value.expected import OCTAVES, WINDOW, Components, Prices, Shares, ShareTables, Side, expected_error, octaves
+from dpsr.value.components import Components, Shares
+from dpsr.value.expected import WINDOW, Prices, ShareTables, expected_error
+from dpsr.value.octaves import OCTAVES, Side, octaves
 
 __all__ = ["Allocation", "Components", "Forecast", "allocate", "explained_share", "forecast"]
 
 _LIGHT, _MOST_LIGHT = 0.1, 0.2
 """What ratings asked one by one leave to the sums: a share of their budget, and at most so much. The expected error
 hardly depends on it; but every row then has a sum of all its ratings, and channels and starts rest on those."""
+
+_POOLED = (0.0, 1 / 32, 1 / 16, 1 / 8)
+"""Shares of every weight that sums over all ratings may have."""
 
 _STEPS, _LAST_STEPS, _STILL = 30, 60, 1e-6
 """Steps from every start, and from there with the best one, and a change of the error that is none."""
@@ -103,7 +108,7 @@ def forecast(mask: Mask | Census, scale: Scale, epsilon: float, components: Comp
     parts = components or Components()
     _, total = _plan(mask, scale, epsilon, parts)
     ones = np.ones((OCTAVES, OCTAVES))
-    clear = _Setting(mask, parts).error(ShareTables(ones / 2, ones, 0.0), Prices(0.0, 1.0))
+    clear = _Setting(mask, parts).error(ShareTables(ones / 2, ones, 0.0, 0.0), Prices(0.0, 1.0))
     return Forecast(epsilon, parts.residual, clear - parts.residual, max(total - clear, 0.0))
 
 
@@ -124,7 +129,8 @@ def divide(mask: Mask | Census, tables: ShareTables) -> Division:
     """The division that tables of shares describe: whole sixteenths and 256ths, classes by octave."""
     items, users = (octaves(counts).astype(np.uint8) for counts in (mask.item_counts, mask.user_counts))
     item, asked = np.rint(SIXTEENTHS * tables.item), np.rint(GRID * tables.asked)
-    return Division(items, users, item.astype(np.int64), asked.astype(np.int64), max(int(GRID * tables.light), 1))
+    light, pooled = max(int(GRID * tables.light), 1), round(GRID * tables.pooled)
+    return Division(items, users, item.astype(np.int64), asked.astype(np.int64), light, pooled)
 
 
 def best_tables(
@@ -137,20 +143,21 @@ def best_tables(
     """
     setting = _Setting(mask, components or Components())
     noise, light = 8 * (WINDOW / epsilon) ** 2, min(_LIGHT, _MOST_LIGHT / epsilon)
-    sums, least = setting.improve(_even(0.0, 0.0), Prices(noise, 0.0), _STEPS)
+    in_sums = (setting.improve(_even(0.0, 0.0, pooled), Prices(noise, 0.0), _STEPS) for pooled in _POOLED)
+    sums, least = min(in_sums, key=lambda one: one[1])
     prices = Prices(noise, explained_share(scale, (1 - light) * epsilon))
-    starts = (setting.improve(_even(asked, light), prices, _STEPS) for asked in (0.1, 0.8))
+    starts = (setting.improve(_even(asked, light, sums.pooled), prices, _STEPS) for asked in (0.1, 0.8))
     tables, _ = setting.improve(min(starts, key=lambda one: one[1])[0], prices, _LAST_STEPS)
     tables = setting.dealt(tables)
     error = setting.error(tables, prices)
     if error > least - min(_WORTH / max(epsilon, 1.0) ** 2, _LEARNED / setting.heard(tables, prices)):
         return sums, least
-    start, _ = setting.improve(_even(0.0, 0.0), Prices(noise / light**2, 0.0), _STEPS)
+    start, _ = setting.improve(_even(0.0, 0.0, 0.0), Prices(noise / light**2, 0.0), _STEPS)
     return tables._replace(item=np.where(tables.asked > 0.5, start.item, tables.item)), error
 
 
-def _even(asked: float, light: float) -> ShareTables:
-    return ShareTables(np.full((OCTAVES, OCTAVES), 0.5), np.full((OCTAVES, OCTAVES), asked), light)
+def _even(asked: float, light: float, pooled: float) -> ShareTables:
+    return ShareTables(np.full((OCTAVES, OCTAVES), 0.5), np.full((OCTAVES, OCTAVES), asked), light, pooled)
 
 
 class _Setting:
@@ -197,7 +204,7 @@ def _improve(
                 item[a, b] = _step(item[a, b], gains.to_item[a, b], gains.to_user[a, b])
                 if prices.rho > 0:
                     asked[a, b] = _step(asked[a, b], gains.one_by_one[a, b], gains.in_sums[a, b])
-        division = ShareTables(item, asked, division.light)
+        division = ShareTables(item, asked, division.light, division.pooled)
     return best, least
 
 

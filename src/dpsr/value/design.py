@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import Floats, Ints
 from dpsr.engine import MemoryTable, Table
+from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.incidence import Incidence
 from dpsr.linalg.lanczos import Gram, leading_right
 from dpsr.types import Affinity, Census, Mask
@@ -176,6 +177,11 @@ class Design:
     def incidence(self) -> Incidence:
         """The 0/1 mask as a linear map."""
         return Incidence(self.table)
+
+    @cached_property
+    def contrasts(self) -> Contrasts:
+        """The feature by which a row differs most from the average, and to which side."""
+        return Contrasts.of(self.x[:, 1:], self.z[:, 1:])
 
     @cached_property
     def weight_groups(self) -> npt.NDArray[np.int64]:

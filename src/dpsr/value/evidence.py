@@ -78,7 +78,7 @@ class EvidenceState:
         user_groups = np.r_[0, np.ones(d - 1, dtype=np.int64)][:, None]
         user_ridge = np.array([1e6, 1 / (COEFFICIENT[3] * variance)])
         return (
-            Prior.of(design.z, design.weight_groups, start_ridge, doubted_ridge(ridge), item),
+            Prior.of(design.z, design.weight_groups, start_ridge, doubted_ridge(ridge), item, effects.pooled_precision),
             Prior.of(design.x, user_groups, user_ridge, doubted_ridge(user_ridge), user),
         )
 

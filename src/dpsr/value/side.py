@@ -62,14 +62,22 @@ class Prior:
     covariance: Floats
     start: Floats
     weights: Floats
+    known: Floats | None = None
+    """Precision with which V is known to be zero from elsewhere, beside its ridge."""
 
     @classmethod
     def of(
-        cls, features: Floats, groups: npt.NDArray[np.int64], ridge: Floats, default_ridge: Floats, covariance: Floats
+        cls,
+        features: Floats,
+        groups: npt.NDArray[np.int64],
+        ridge: Floats,
+        default_ridge: Floats,
+        covariance: Floats,
+        known: Floats | None = None,
     ) -> Prior:
         """A prior before any evidence."""
         zeros = np.zeros(groups.shape)
-        return cls(features, groups, ridge.copy(), default_ridge, covariance, covariance.copy(), zeros)
+        return cls(features, groups, ridge.copy(), default_ridge, covariance, covariance.copy(), zeros, known)
 
     @property
     def dimensions(self) -> int:
@@ -90,6 +98,7 @@ class Prior:
         back = np.linalg.inv(self.root[:dx, :dx])
         gram = (back.T @ evidence.gram.reshape(q, q, dx, dx) @ back).transpose(0, 2, 1, 3).reshape(q * dx, q * dx)
         right = (evidence.right @ back).ravel()
+        gram = gram if self.known is None else gram + self.known
         covariance = inverse(gram + np.diag(self.ridge[groups]))
         theta = covariance @ right
         known = 1 - self.ridge[groups] * np.diag(covariance)
