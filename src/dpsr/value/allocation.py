@@ -18,6 +18,7 @@ from math import nextafter
 
 import numpy as np
 
+from dpsr.arrays import Floats
 from dpsr.certify.amounts import check_epsilon
 from dpsr.engine.division import GRID, SIXTEENTHS, Division
 from dpsr.linalg.compiled import kernel
@@ -33,8 +34,11 @@ _LIGHT, _MOST_LIGHT = 0.1, 0.2
 """What ratings asked one by one leave to the sums: a share of their budget, and at most so much. The expected error
 hardly depends on it; but every row then has a sum of all its ratings, and channels and starts rest on those."""
 
-_POOLED = (0.0, 1 / 32, 1 / 16, 1 / 8)
+_POOLED = (0.0, 1 / 32, 1 / 16)
 """Shares of every weight that sums over all ratings may have."""
+
+_MOST_ASKED = 0.9
+"""Where more ratings than these are asked one by one, hardly a weight is left for sums over all ratings."""
 
 _STEPS, _LAST_STEPS, _STILL = 30, 60, 1e-6
 """Steps from every start, and from there with the best one, and a change of the error that is none."""
@@ -149,6 +153,8 @@ def best_tables(
     starts = (setting.improve(_even(asked, light, sums.pooled), prices, _STEPS) for asked in (0.1, 0.8))
     tables, _ = setting.improve(min(starts, key=lambda one: one[1])[0], prices, _LAST_STEPS)
     tables = setting.dealt(tables)
+    if setting.mean(tables.asked) > _MOST_ASKED:
+        tables = tables._replace(pooled=0.0)
     error = setting.error(tables, prices)
     if error > least - min(_WORTH / max(epsilon, 1.0) ** 2, _LEARNED / setting.heard(tables, prices)):
         return sums, least
@@ -173,12 +179,15 @@ class _Setting:
 
     def heard(self, tables: ShareTables, prices: Prices) -> float:
         """How many ratings without noise those asked one by one are worth."""
-        asked = self._items.mass @ tables.asked @ self._users.mass
-        return float(asked * self._ratings * prices.rho) + 1e-12
+        return self.mean(tables.asked) * self._ratings * prices.rho + 1e-12
+
+    def mean(self, table: Floats) -> float:
+        """Over ratings, of a table over pairs of octaves."""
+        return float(self._items.mass @ table @ self._users.mass)
 
     def dealt(self, tables: ShareTables) -> ShareTables:
         """The same number of ratings asked one by one, some of them whatever their counts (`_EVENLY`)."""
-        mean = float(self._items.mass @ tables.asked @ self._users.mass)
+        mean = self.mean(tables.asked)
         evenly = _EVENLY * (1 - mean)
         return tables._replace(asked=(1 - evenly) * tables.asked + evenly * mean)
 
