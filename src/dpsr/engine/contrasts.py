@@ -94,8 +94,8 @@ def contrast_map(table: Table, division: Division, contrasts: Contrasts, x: Floa
         rows = np.zeros((block.n_users, n))
         own = share[division.codes(block)]
         _add(block.indptr, block.items, own, users, contrasts.items, x[block.users], z, weights, items, rows, slopes)
-        place, _ = contrasts.places(block)
-        squares += np.bincount(place, own**2, n * n)
+        place, sign = contrasts.places(block)
+        squares += np.bincount(place, (sign * own) ** 2, n * n)
         return BlockResult(rows=(rows,))
 
     sums = [zeros(n, n, q, d), zeros(2, n_items, n), zeros(n * n), zeros(n, n)]

@@ -48,8 +48,8 @@ class Effects:
     user_prior_variance: float
     item_posterior_variance: Floats
     user_posterior_variance: Floats
-    pooled_precision: Floats | None = None
-    """What sums over all ratings alone say about vec(W), a precision; None where there are none."""
+    pooled_precision: Floats | float = 0.0
+    """What sums over all ratings alone say about vec(W), a precision; zero where there are none."""
 
     @property
     def known(self) -> tuple[float, float]:
@@ -202,9 +202,9 @@ class _Problem:
             self._pooled_precision(e),
         )
 
-    def _pooled_precision(self, e: Effects) -> Floats | None:
+    def _pooled_precision(self, e: Effects) -> Floats | float:
         pooled = self.sums.pooled
-        return None if pooled is None else pooled.precision(e.item_prior_variance, e.user_prior_variance)
+        return 0.0 if pooled is None else pooled.precision(e.item_prior_variance, e.user_prior_variance)
 
     def _posterior_variances(self, e: Effects) -> tuple[Floats, Floats]:
         """Posterior variances of the effects: own sum with uncertain partners, and the partners' sums."""
@@ -233,8 +233,7 @@ class _Problem:
             self.user_weight**2 * e.user_prior_variance + self.user_square * e.item_prior_variance
         )
         gram = outer_gram(d.z, self.x_sum, g**2 / item_spread) + outer_gram(self.z_sum, d.x, g**2 / user_spread)
-        together = self._pooled_precision(e)
-        return gram if together is None else gram + together
+        return gram + self._pooled_precision(e)
 
     def _conjugate_gradients(
         self, theta: Floats, prior: Floats, block: Floats, doubts: Floats, enough: float

@@ -265,8 +265,8 @@ def _gains(items: Floats, users: Floats, division: ShareTables, pooled: float) -
             mean, square = 1 - s + light * s, 1 - s + light**2 * s
             line, slope = items[a, _SLOPE], items[a, _SCATTER]
             other, other_slope = users[b, _SLOPE], users[b, _SCATTER]
-            to_item[a, b] = line * mean + 2 * slope * to_items * square
-            to_user[a, b] = other * mean + 2 * other_slope * to_users * square
+            to_item[a, b] = own * (line * mean + 2 * slope * to_items * square)
+            to_user[a, b] = own * (other * mean + 2 * other_slope * to_users * square)
             first = line * to_items + other * to_users
             second = slope * to_items**2 + other_slope * to_users**2
             in_sums[a, b] = first + second

@@ -62,8 +62,9 @@ class Prior:
     covariance: Floats
     start: Floats
     weights: Floats
-    known: Floats | None = None
-    """Precision with which V is known to be zero from elsewhere, beside its ridge."""
+    centre: Floats | float = 0.0
+    known: Floats | float = 0.0
+    """V is a deviation from the `centre`, which is `known` with this precision from elsewhere, beside its ridge."""
 
     @classmethod
     def of(
@@ -73,11 +74,13 @@ class Prior:
         ridge: Floats,
         default_ridge: Floats,
         covariance: Floats,
-        known: Floats | None = None,
+        *,
+        centre: Floats | float = 0.0,
+        known: Floats | float = 0.0,
     ) -> Prior:
         """A prior before any evidence."""
         zeros = np.zeros(groups.shape)
-        return cls(features, groups, ridge.copy(), default_ridge, covariance, covariance.copy(), zeros, known)
+        return cls(features, groups, ridge.copy(), default_ridge, covariance, covariance.copy(), zeros, centre, known)
 
     @property
     def dimensions(self) -> int:
@@ -98,14 +101,14 @@ class Prior:
         back = np.linalg.inv(self.root[:dx, :dx])
         gram = (back.T @ evidence.gram.reshape(q, q, dx, dx) @ back).transpose(0, 2, 1, 3).reshape(q * dx, q * dx)
         right = (evidence.right @ back).ravel()
-        gram = gram if self.known is None else gram + self.known
-        covariance = inverse(gram + np.diag(self.ridge[groups]))
+        covariance = inverse(gram + self.known + np.diag(self.ridge[groups]))
         theta = covariance @ right
         known = 1 - self.ridge[groups] * np.diag(covariance)
+        whole = theta + np.ravel(self.centre)
         for g in range(1, len(self.ridge)):
             member = groups == g
             if member.any():
-                size = theta[member] @ theta[member] + _COEFFICIENTS / self.default_ridge[g]
+                size = whole[member] @ whole[member] + _COEFFICIENTS / self.default_ridge[g]
                 self.ridge[g] = (known[member].sum() + _COEFFICIENTS) / size
         self.weights = theta.reshape(q, dx)
 
