@@ -149,6 +149,7 @@ def given(options, module, patch, tmp_path):
         "tmp_path": lambda: tmp_path,
         "monkeypatch": lambda: patch,
         "division": lambda: module.division_of(people()),
+        "contrasts": lambda: module.contrasts_of(people()),
         "raw": lambda: RawTable.of(people()),
         "silent": lambda: patch.setattr(
             "dpsr.privacy.vault.vault.discrete_laplace", lambda scale, n, noise: np.zeros(n, dtype=np.int64)

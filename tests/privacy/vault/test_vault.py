@@ -136,6 +136,10 @@ def test_without_noise_divided_sums_are_weighted_sums(ratings, silent, division)
 
 @pytest.fixture
 def contrasts(ratings):
+    return contrasts_of(ratings)
+
+
+def contrasts_of(ratings):
     """Three classes a side, either sign, and a class of none."""
     rng = np.random.default_rng(6)
     return Contrasts(*(rng.integers(-3, 4, n).astype(np.int8) for n in (ratings.mask.n_users, ratings.mask.n_items)), 3)
