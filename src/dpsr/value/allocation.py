@@ -38,7 +38,8 @@ _POOLED = (0.0, 1 / 32, 1 / 16)
 """Shares of every weight that sums over all ratings may have."""
 
 _MOST_ASKED = 0.9
-"""Where more ratings than these are asked one by one, hardly a weight is left for sums over all ratings."""
+"""Where more ratings than these are to be asked one by one, all are: hardly a weight would be left in the sums, and
+where tastes are hidden and larger than is typical, every symbol helps to find them."""
 
 _STEPS, _LAST_STEPS, _STILL = 30, 60, 1e-6
 """Steps from every start, and from there with the best one, and a change of the error that is none."""
@@ -154,7 +155,7 @@ def best_tables(
     tables, _ = setting.improve(min(starts, key=lambda one: one[1])[0], prices, _LAST_STEPS)
     tables = setting.dealt(tables)
     if setting.mean(tables.asked) > _MOST_ASKED:
-        tables = tables._replace(pooled=0.0)
+        tables = tables._replace(asked=np.ones_like(tables.asked), pooled=0.0)
     error = setting.error(tables, prices)
     if error > least - min(_WORTH / max(epsilon, 1.0) ** 2, _LEARNED / setting.heard(tables, prices)):
         return sums, least
