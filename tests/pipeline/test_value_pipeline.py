@@ -328,9 +328,7 @@ def test_the_sums_over_all_ratings_are_read_as_stated(people, monkeypatch):
     level, wanted = offset + slope * (usage.mean - family.means[point]), np.zeros((11, 11))
     for u, j, value in zip(people.mask.users, people.mask.items, people.values, strict=True):
         k, line = (np.abs(row[1:]).argmax() for row in (design.x[u], design.z[j]))
-        cut = (
-            min(max((value - 3) / 2 - family.means[point], -c), c) - offset - slope * (usage.mean - family.means[point])
-        )
+        cut = min(max((value - 3) / 2 - family.means[point], -c), c) - level
         wanted[k, line] += 0.25 * np.sign(design.x[u, 1 + k] * design.z[j, 1 + line]) * cut
     np.testing.assert_allclose(pooled.values, wanted.ravel(), atol=2e-2)
     assert (pooled.variance >= 2 * (2 * c / 0.5) ** 2 * 0.99).all()
