@@ -45,6 +45,14 @@ def test_pairs_are_predicted_with_what_each_prediction_rests_on(dpsr, folder, ra
     assert b"dpsr.for" in found.schema.metadata
 
 
+def test_a_file_of_one_persons_ratings_is_enough_for_their_list(dpsr, folder, tmp_path):
+    raw = tmp_path / "mine.csv"
+    raw.write_text("user,item,rating\n1,1,5\n")
+    outcome = dpsr("personalise", folder, raw, "--out", tmp_path / "lists.parquet", "--n", "4")
+    assert outcome.code == 0, outcome.err
+    assert pq.read_table(tmp_path / "lists.parquet")["user"].to_pylist() == [1] * 4
+
+
 def test_a_value_off_the_releases_scale_is_one_sentence_and_no_file(dpsr, folder, tmp_path):
     raw = tmp_path / "ratings.csv"
     raw.write_text("user,item,rating\n1,1,9\n")

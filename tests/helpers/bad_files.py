@@ -97,12 +97,6 @@ BAD_FILES = {
     "UTF-16": ("r.csv", "userId,movieId,rating".encode("utf-16"), r"row 1: the file is UTF-16.*Save it as UTF-8"),
     "too few fields": ("r.csv", HEAD + b"\n2,20\n", r"^r\.csv, row 4: found 2 fields, expected 3 .*taken to be ','"),
     "too many fields": ("r.csv", b"\n1,10,5\n2,20,3,4,5\n", r"row 3: found 5 fields, expected 3"),
-    "one user": (
-        "r.csv",
-        HEAD + b"1,20,5\n",
-        r"at least 2 users and 2 items are needed, found 1 and 2\. Check that user=",
-    ),
-    "one item": ("r.csv", HEAD + b"2,10,5\n", r"at least 2 users and 2 items are needed, found 2 and 1"),
     "empty user": ("r.csv", HEAD + b",20,5\n", r"row 3: the user is missing"),
     "empty item": ("r.csv", HEAD + b"2,,5\n", r"row 3: the item is missing"),
     "long id": (

@@ -50,8 +50,8 @@ def check_delta(delta: object) -> float:
     """A failure probability small enough to be one."""
     if isinstance(delta, bool) or not isinstance(delta, Real) or not _within(delta, 5e-324, nextafter(MAX_DELTA, 0)):
         raise PrivacyError(
-            f"delta must be above 0 and below {MAX_DELTA:g}, found {delta!r}. Use less than one over the number "
-            "of people, for example 1e-6, or leave it out for pure differential privacy."
+            f"delta must be above 0 and below {MAX_DELTA:g}, found {delta!r}. Use less than one over the number of "
+            "people, for example 1e-6."
         )
     return float(delta)
 

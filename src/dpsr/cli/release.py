@@ -130,7 +130,7 @@ def release(
         from dpsr.pipeline.likes import check_likes
         from dpsr.pipeline.made_up import check_made_up
         from dpsr.pipeline.methods import build
-        from dpsr.pipeline.publish import check_order, check_space, publish
+        from dpsr.pipeline.publish import check_order, check_table, publish
 
         check_asking(as_json, yes, ratings)
         check_engine(engine, memory, work)
@@ -159,7 +159,7 @@ def release(
             table,
             journal,
         ):
-            check_space(table, out_dir)
+            check_table(table, out_dir)
             if account is not None and protects is Unit.value:
                 account = resolve_mismatch(account, table, same_data, another_file, ask=not yes)
             taken = said(reading.taken, getattr(table, "notes", ())) if engine is not Engine.memory else reading.taken

@@ -74,7 +74,6 @@ def assemble(columns: RatingColumns, *, scale: Scale, duplicates: str) -> tuple[
     cells, user_ids, item_ids = _cells(columns)
     levels = code_ratings(columns.ratings, scale, source)
     times = None if columns.timestamps is None else read_times(columns.timestamps, source)
-    refuse_trivial(len(user_ids), len(item_ids), source)
     order, cells = _canonical(cells, len(user_ids) * len(item_ids))
     kept = _without_duplicates(order, cells, duplicates, _Pairs(columns, source))
     order, cells = order[kept], cells[kept]
@@ -93,7 +92,6 @@ def assemble_interactions(columns: RatingColumns) -> tuple[Mask, Floats, int]:
     cells, user_ids, item_ids = _cells(columns)
     weights = read_weights(columns.ratings, source)
     times = None if columns.timestamps is None else read_times(columns.timestamps, source)
-    refuse_trivial(len(user_ids), len(item_ids), source)
     order, cells = _canonical(cells, len(user_ids) * len(item_ids))
     first = np.flatnonzero(np.concatenate([[True], cells[1:] != cells[:-1]]))
     with np.errstate(over="ignore"):
@@ -167,12 +165,3 @@ def _without_duplicates(order: Ints, cells: Ints, duplicates: str, pairs: _Pairs
         raise pairs.refuse(int(order[place]), int(order[np.searchsorted(cells, cells[place])]))
     edge = np.array([False])
     return ~np.concatenate([edge, repeats] if duplicates == "first" else [repeats, edge])
-
-
-def refuse_trivial(n_users: int, n_items: int, source: Source) -> None:
-    """Nobody to learn from, or nothing to tell apart."""
-    if min(n_users, n_items) < 2:
-        raise DataError(
-            f"{source.name}: at least 2 users and 2 items are needed, found {n_users:,} and {n_items:,}. Check that "
-            'user="..." and item="..." (or --user, --item) name the right columns.'
-        )

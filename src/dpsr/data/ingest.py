@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.data.assemble import DUPLICATES, RatingColumns, refuse_trivial, repeated
+from dpsr.data.assemble import DUPLICATES, RatingColumns, repeated
 from dpsr.data.codes import code_ids, distinct, integers_if_canonical, missing
 from dpsr.data.files.chunks import chunks_of_file
 from dpsr.data.files.read import recognised
@@ -143,7 +143,6 @@ def plain_ids(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def census_of(base: duckdb.DuckDBPyConnection, source: Source, *, timed: bool, text: bool) -> Census:
     """Who and what is in the rows, and how often."""
     users, items = (_vocabulary(base, role, source, text=text) for role in ("user", "item"))
-    refuse_trivial(len(users[0]), len(items[0]), source)
     return Census(users[0], items[0], users[1], items[1], timed)
 
 

@@ -37,7 +37,7 @@ from dpsr.release.lists.list_tables import RecommendationLists
 from dpsr.release.people import PersonalisedPeople, check_takes_new_people
 from dpsr.release.release import ManyIds, Unknown
 from dpsr.types import Catalogue, Model
-from dpsr.types.mask import Ids
+from dpsr.types.mask import Census, Ids
 from dpsr.types.raw import RawInteractions, RawRatings
 
 
@@ -94,6 +94,15 @@ def checked_ratings(ratings: object) -> RawRatings:
         f"Ratings on a declared scale are needed, found {kind}. Write {write}, with the scale printed on your rating "
         "form: it is never guessed, because the observed range is private."
     )
+
+
+def check_enough(census: Census) -> None:
+    """Refuse rows with nobody to learn from, or nothing to tell apart; one person's own list needs no more than one."""
+    if min(census.n_users, census.n_items) < 2:
+        raise DataError(
+            f"at least 2 users and 2 items are needed to learn from, found {census.n_users:,} and {census.n_items:,}. "
+            'Check that user="..." and item="..." (or --user, --item) name the right columns.'
+        )
 
 
 def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool) -> None:
@@ -159,6 +168,7 @@ class PrivateRecommender(Parameters, ABC):
         When ratings were given is left out of the release unless `timestamps` are to be kept.
         """
         raw = self.checked(ratings)
+        check_enough(raw.mask.census)
         raw = raw if timestamps else raw.without_timestamps()
         with shown_in_notebook():
             if ledger is None:

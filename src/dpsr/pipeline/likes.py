@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
-from dpsr.certify.amounts import check_delta
+from dpsr.certify.amounts import check_delta, check_epsilon
 from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.likes import plan
@@ -56,7 +56,8 @@ def check_likes(unit: str, epsilon: float, delta: float | None) -> None:
     """Refuse the unit at which who did what is public, and budgets with which nothing is learned."""
     if unit == "value":
         raise ParameterError(NO_VALUES)
-    if delta is not None and affordable_squared_mu(epsilon, (1 - DELTA_FOR_NAMES) * check_delta(delta)) < _LEAST:
+    asked = check_epsilon(epsilon)
+    if delta is not None and affordable_squared_mu(asked, (1 - DELTA_FOR_NAMES) * check_delta(delta)) < _LEAST:
         raise PrivacyError(
             f"epsilon = {epsilon:g} and delta = {delta:g} are so small together that nothing would be learned. Use a "
             "larger epsilon or a larger delta."

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dpsr.errors import ParameterError
+from dpsr.pipeline.estimator import check_enough
 from dpsr.types import Scale
 from dpsr.types.raw import RawRatings
 from dpsr.value.allocation import Components, Forecast, forecast
@@ -73,6 +74,7 @@ def check_spread(scale: Scale, spread: float | None) -> None:
 def plan_table(ratings: RawRatings, epsilons: str, *, spread: float | None = None) -> Plan:
     """Forecasts for a comma-separated list of budgets."""
     budgets = parse_epsilons(epsilons)
+    check_enough(ratings.mask.census)
     width = ratings.scale.width
     check_spread(ratings.scale, spread)
     components = shown_components(ratings.mask)

@@ -15,7 +15,7 @@ import numpy as np
 from dpsr.data.raw_statistics import raw_spread
 from dpsr.errors import ParameterError
 from dpsr.people.forecast import PeopleForecast, Population, forecast, people_for_factors
-from dpsr.pipeline.estimator import check_unit
+from dpsr.pipeline.estimator import check_enough, check_unit
 from dpsr.pipeline.plan import TYPICAL_SPREAD, check_spread, parse_epsilons
 from dpsr.types import Scale
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of
@@ -107,6 +107,7 @@ def plan_people(
 
 
 def _of_file(ratings: RawRatings) -> tuple[Population, float]:
+    check_enough(ratings.mask.census)
     mask, raw = ratings.mask, raw_spread(ratings)
     counts = mask.user_counts[mask.user_counts > 0]
     activity = np.bincount(activity_of(counts), minlength=ACTIVITY_BINS).astype(np.float64)

@@ -29,6 +29,7 @@ from dpsr.errors import DpsrError, LedgerError, ParameterError, ReleaseError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.dpsr import DPSR
+from dpsr.pipeline.estimator import check_enough
 from dpsr.pipeline.likes import check_likes
 from dpsr.pipeline.made_up import check_made_up, with_made_up
 from dpsr.pipeline.paper import PaperDPSR
@@ -75,11 +76,13 @@ def check_order(
     check_payable(seeded=estimator.random_state is not None, as_published=estimator.as_published, nobody=nobody)
 
 
-def check_space(ratings: RawRows, target: Path) -> None:
-    """Refuse a disk that is too small, and an engine that would not keep a key to itself; reads the public mask."""
+def check_table(ratings: RawRows, target: Path) -> None:
+    """Refuse too few rows, a disk that is too small, and an engine that would not keep a key to itself."""
     if isinstance(ratings, RawTable | InteractionTable):
         ratings.table.check_keeps_secrets()
-    check_disk_space(target, expected_bytes(census_of(ratings)))
+    census = census_of(ratings)
+    check_enough(census)
+    check_disk_space(target, expected_bytes(census))
 
 
 def census_of(ratings: RawRows) -> Census:
@@ -109,7 +112,7 @@ def publish(
     check_order(estimator, target, account=account, overwrite=overwrite, signer=signer)
     if isinstance(ratings, RawInteractions | InteractionTable):
         check_likes(estimator.unit, estimator.epsilon, estimator.delta)
-    check_space(ratings, target)
+    check_table(ratings, target)
     if account is not None:
         account.check(fingerprint_of(census_of(ratings), estimator.unit))
     clear_dead_runs(target.parent)

@@ -10,6 +10,7 @@ from folders import copied, resealed
 
 from dpsr import DPSR, Interactions, Ratings, load_release
 from dpsr.errors import DataError, ParameterError, PrivacyError, ReleaseError
+from dpsr.pipeline.likes import check_likes
 from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release import verify
@@ -115,6 +116,12 @@ def test_weights_move_a_list_and_only_their_ratios_matter(model):
     np.testing.assert_allclose(model.fold_in(items, [10, 10, 90]).scores, tilted.scores)
     with pytest.raises(ParameterError, match="above 0"):
         model.fold_in(items, [1, 1, -1])
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, 0.0, float("nan"), float("inf"), 1e9])
+def test_an_epsilon_that_is_none_is_refused_before_its_noise_is_sought(epsilon):
+    with pytest.raises(PrivacyError, match="epsilon must be a number above 0"):
+        check_likes("user", epsilon, 1e-6)
 
 
 def test_interactions_at_the_unit_value_are_refused_with_a_sentence_and_nothing_is_charged(likes, tmp_path):

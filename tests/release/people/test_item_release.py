@@ -425,9 +425,22 @@ def test_units_and_lists_that_make_no_sense_are_refused_in_words(sample, setting
         DPSR(1.0, **settings).fit(sample)
 
 
-def test_one_person_alone_in_the_file_is_refused():
-    with pytest.raises(DataError, match="at least 2 users"):
-        Ratings.from_arrays([1, 1, 1], [1, 2, 3], [1, 2, 3], scale=STARS)
+def test_one_person_alone_gets_the_list_that_they_get_among_others(model):
+    mine = Ratings.from_arrays([7] * 3, [1, 2, 3], [5, 1, 4], scale=STARS)
+    both = Ratings.from_arrays([7] * 3 + [8] * 3, [1, 2, 3] * 2, [5, 1, 4, 3, 3, 3], scale=STARS)
+    alone, among = (model.personalise(one, new_people=True).recommend(7, n=5) for one in (mine, both))
+    assert repr(alone) == repr(among)
+    np.testing.assert_allclose(alone.scores, among.scores)
+
+
+@pytest.mark.parametrize("settings", [{}, {"unit": "rating", "delta": DELTA}, {"unit": "user", "delta": DELTA}])
+@pytest.mark.parametrize(("users", "items"), [([1, 1, 1], [1, 2, 3]), ([1, 2, 3], [1, 1, 1])])
+def test_one_person_or_one_item_alone_is_refused_before_anything_is_charged(tmp_path, settings, users, items):
+    ledger = Ledger.create(str(tmp_path / "ledger.db"), "films", "3")
+    alone = Ratings.from_arrays(users, items, [1, 2, 3], scale=STARS)
+    with pytest.raises(DataError, match="at least 2 users and 2 items are needed to learn from"):
+        DPSR(1.0, **settings).fit(alone, ledger=tmp_path / "ledger.db")
+    assert len(ledger.history()) == 1, "it was opened, and nothing charged"
 
 
 @pytest.mark.parametrize("unit", ["user", "rating"])

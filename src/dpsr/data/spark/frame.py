@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Ints
-from dpsr.data.assemble import refuse_trivial
 from dpsr.data.codes import code_ids, integers_if_canonical
 from dpsr.data.spark.pack import TYPES, Coding, Packed, blocks_of, packed_facts, unnumbered
 from dpsr.data.spark.session import beside
@@ -74,7 +73,6 @@ def packed_table(
 ) -> SparkTable:
     """Blocks of so many rows from a frame of user, item and rating; without a scale, of user, item and weight."""
     users, items = (_Vocabulary.of(plain, role, origin) for role in ("user", "item"))
-    refuse_trivial(len(users.ids), len(items.ids), unnumbered(origin.name))
     census = Census(users.ids, items.ids, users.counts, items.counts, timed)
     edges = block_edges(census.user_counts, rows)
     number = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
