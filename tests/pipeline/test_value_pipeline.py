@@ -312,6 +312,7 @@ def test_sums_over_all_ratings_cost_nothing_more_and_the_release_verifies(with_c
         model.save(tmp_path / f"{epsilon}")
         found = verify_release(tmp_path / f"{epsilon}")
         assert found.intact, found.fails
+        assert "sums of all ratings with public signs" in (tmp_path / f"{epsilon}" / "card.html").read_text("utf-8")
 
 
 def test_the_sums_over_all_ratings_are_read_as_stated(people, monkeypatch):
