@@ -10,9 +10,9 @@ CORE := .venv/.core
 
 venv: $(STAMP)
 
-$(CORE): pyproject.toml constraints.txt  # what a release needs, and nothing else
+$(CORE): pyproject.toml constraints.txt  # what a release needs, and nothing else; Python compiles what it imports
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e .
 	touch $(CORE)
 
 $(STAMP): $(CORE)

@@ -12,7 +12,8 @@ from dpsr.certify import Certificate
 from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
 from dpsr.certify.form import CERTIFICATE_FORM as SCHEMA
 from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
-from dpsr.certify.parts import ChannelPart, DeclaredPart, DividedSumsPart, HistogramPart, PublishedPart, SumsPart
+from dpsr.certify.parts import ChannelPart, DividedSumsPart, HistogramPart, SumsPart
+from dpsr.certify.unproved import DeclaredPart, PublishedPart
 
 PUBLIC = {
     "facts": PUBLIC_FACTS["value"],
@@ -156,3 +157,10 @@ def test_what_has_no_format_is_left_to_the_form(record):
 
 def test_strict_json_reads_what_json_reads():
     assert strict_json(json.dumps(SOUND).encode()) == SOUND
+
+
+@pytest.mark.parametrize("wrong", [True, None, "1", -1, 11, 0.5, [1]], ids=repr)
+def test_of_a_long_list_of_numbers_the_one_that_is_wrong_is_named(wrong):
+    rule = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 10}}
+    assert first_violation([0, 10] * 20, rule) is None
+    assert first_violation([0, 10] * 20 + [wrong, 3], rule).startswith("it[40] must be ")

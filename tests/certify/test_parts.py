@@ -11,14 +11,12 @@ import pytest
 from dpsr.certify.certificate import PARTS
 from dpsr.certify.parts import (
     ChannelPart,
-    DeclaredPart,
     DividedSumsPart,
     HistogramPart,
-    PublishedPart,
     SumsPart,
     price_together,
-    published_price,
 )
+from dpsr.certify.unproved import DeclaredPart, PublishedPart, published_price
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.published import data_set_loss, worst_data_set
 from dpsr.types import Scale

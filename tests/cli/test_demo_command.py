@@ -14,7 +14,7 @@ def test_the_demo_releases_the_sample_and_beats_the_constant(dpsr, tmp_path):
     assert "private: exact epsilon" in outcome.out
     page = tmp_path / "demo" / "card.html"
     assert "PRIVATE" in page.read_text("utf-8")
-    assert page.as_uri() in outcome.out
+    assert page.as_uri() in outcome.out, "in one piece"
     release = load_release(tmp_path / "demo")
     assert release.certificate.private
     assert release.certificate.epsilon <= 1

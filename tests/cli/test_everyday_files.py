@@ -99,6 +99,20 @@ def test_titles_in_python(here):
 # -- dpsr.toml
 
 
+def test_settings_reach_only_the_commands_that_mean_the_same_by_them(dpsr, here, catalogue):
+    """`items` is a file where a release is made; `plan --items` is a number."""
+    write_csv(here / "r.csv")
+    text = (here / "r.csv").read_text().splitlines()
+    (here / "r.csv").write_text("\n".join(["Kunde,Wein,Note", *text[1:]]) + "\n")
+    columns = '[columns]\nuser = "Kunde"\nitem = "Wein"\nrating = "Note"\n'
+    (here / "dpsr.toml").write_text(f'scale = "1:5:1"\nitems = "{catalogue}"\n{columns}')
+    planned = dpsr("plan", "r.csv")
+    assert planned.code == 0, planned.err
+    assert dpsr("release", "r.csv", "--epsilon", "0.1", "--out", "r", "--yes").code == 0
+    lists = dpsr("personalise", "r", "r.csv", "--out", "lists.parquet")
+    assert lists.code == 0, "it reads the same ratings, so it knows their columns"
+
+
 def test_what_is_always_the_same_stands_in_a_file(dpsr, here):
     semicolons(here / "export.csv")
     text = (here / "export.csv").read_text().replace("userId", "Kunde").replace("rating", "Note")
@@ -153,6 +167,13 @@ def test_predictions_name_ids_in_the_type_they_came_in(dpsr, folder, here):
     rows = json.loads(dpsr("predict", folder, "mixed.csv", "--json").out)
     found = [(row["user"], row["item"], row["basis"]) for row in rows]
     assert found == [("42", 7, "model"), ("nobody", 7, "item mean")]
+
+
+def test_a_column_called_date_is_not_taken_for_the_time_and_how_to_name_it_is_said(dpsr, here):
+    """Dates are spelt in too many ways to be guessed, and a release leaves them out anyway."""
+    (here / "d.csv").write_text("customer;item;score;date\na;x;3,5;2025-01-31\nb;x;4,0;2025-02-01\n")
+    assert "none found (--timestamp COLUMN)" in dpsr("describe", "d.csv").out
+    assert "2025-01-31" in dpsr("describe", "d.csv", "--timestamp", "date").out
 
 
 def test_a_description_says_which_columns_were_taken_and_reads_a_pipe(dpsr, here):

@@ -1,6 +1,8 @@
 """The first run on a machine says that it compiles, once; a second one does not. A sample is there to try things on."""
 
 import importlib.util
+import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from small_ratings import options, write_csv
 
 import dpsr as package
 from dpsr import load_release
+from dpsr.cli import demo
 from dpsr.pipeline import progress
 from dpsr.value import sweep
 
@@ -27,17 +30,17 @@ def not_yet(monkeypatch):
 
 
 def test_compiling_is_said_once_with_how_long(dpsr, tmp_path, monkeypatch, not_yet):
-    """On a machine whose cache is said to be empty: compiling it all again would take the twenty seconds."""
-    monkeypatch.setattr(progress, "_in_cache", lambda module: False)
+    """On a machine whose cache is said to be empty: compiling it all again would take that long."""
+    monkeypatch.setattr(progress, "in_cache", lambda module: False)
     csv = write_csv(tmp_path / "ratings.csv")
     first, second = (dpsr("release", csv, *options(tmp_path / name)).err for name in "ab")
-    assert first.count("Compiling, once on this machine (some twenty seconds)") == 1
+    assert first.count("Compiling, once on this machine (about half a minute)") == 1
     assert first.count("Reading the public mask") == 1, "of what is fitted in order to compile nothing is said"
     assert "Compiling" not in second
 
 
 def test_a_machine_that_has_compiled_says_nothing(dpsr, tmp_path, not_yet):
-    assert progress._in_cache(sweep), "tests before this one, or this one's own first run, have compiled"
+    assert progress.in_cache(sweep), "tests before this one, or this one's own first run, have compiled"
     csv = write_csv(tmp_path / "ratings.csv")
     assert "Compiling" not in dpsr("release", csv, *options(tmp_path / "r")).err
 
@@ -48,9 +51,46 @@ def test_the_cache_is_known_to_be_empty_until_a_kernel_was_compiled(tmp_path):
     spec = importlib.util.spec_from_file_location("doubling", tmp_path / "doubling.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert not progress._in_cache(module)
+    assert not progress.in_cache(module)
     assert module.doubled(np.float64(21)) == 42
-    assert progress._in_cache(module)
+    assert progress.in_cache(module)
+
+
+def test_lists_say_that_their_first_use_compiles_too(monkeypatch):
+    heard = []
+    with progress.listening(heard.append):
+        progress.say_compiling(sweep)
+        monkeypatch.setattr(progress, "in_cache", lambda module: False)
+        progress.say_compiling(sweep)
+    assert heard == [progress.COMPILING]
+
+
+def test_the_demo_says_once_that_it_compiles_and_lets_another_process_compile_for_people(monkeypatch):
+    """Two pipelines on a cache that is said to be empty: one announcement, one rehearsal in each process."""
+    programs, rehearsed, heard = [], [], []
+    monkeypatch.setattr(progress, "in_cache", lambda module: False)
+    monkeypatch.setattr(progress, "another_process", lambda program: programs.append(program) or nullcontext())
+    monkeypatch.setattr(demo, "rehearse", lambda unit: progress.announce("a stage") or rehearsed.append(unit))
+    with progress.listening(heard.append):
+        demo.compile_both()
+    assert heard == [progress.COMPILING], "of the rehearsal's own stages nothing is said"
+    assert rehearsed == ["value"]
+    assert programs == ["from dpsr.cli.demo import rehearse; rehearse('user')"]
+
+
+def test_another_process_is_waited_for_and_none_is_left_behind(tmp_path):
+    with progress.another_process(f"open({str(tmp_path / 'done')!r}, 'w')"):
+        pass
+    assert (tmp_path / "done").exists()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), progress.another_process("import time; time.sleep(600)"):
+        raise KeyboardInterrupt
+    assert time.monotonic() - begun < 300, "interrupted: the other one is ended, not waited for"
+
+
+def test_a_rehearsal_uses_everything_that_the_demo_uses_of_a_unit():
+    demo.rehearse("value")
+    demo.rehearse("user")
 
 
 def test_the_sample_s_files_are_the_same_everywhere_and_never_replaced(dpsr, tmp_path):

@@ -29,6 +29,7 @@ def test_help_shows_no_types_no_braces_and_breaks_no_word(dpsr, monkeypatch, nam
     assert max(map(len, body.splitlines())) <= 80
     if name == "dpsr release":
         assert "as-published." in body
+        assert "value (of every rating), rating (that it exists), or user (whole people)" in " ".join(body.split())
 
 
 def test_h_is_help_and_the_program_has_its_name_whoever_started_it():

@@ -18,6 +18,7 @@ def raw(small_ratings, tmp_path):
 def test_lists_are_those_of_the_python_call_and_the_words_are_on_screen(dpsr, folder, raw, small_ratings, tmp_path):
     outcome = dpsr("personalise", folder, raw, "--out", tmp_path / "lists.parquet", "--n", "4")
     assert outcome.code == 0, outcome.err
+    assert "Columns: user = " in outcome.out
     assert "Lists of 60 people written to" in outcome.out
     assert "Each list may be shown to its own person, and to nobody else." in outcome.out
     assert "joint differential privacy at epsilon = 1" in outcome.out

@@ -17,7 +17,7 @@ from small_ratings import options, write_csv
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.cli import terminal
 from dpsr.data import realistic
-from dpsr.errors import ReleaseError
+from dpsr.errors import ParameterError, ReleaseError
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.report.card import card
 
@@ -43,6 +43,8 @@ def test_a_release_as_published_is_not_offered_for_sharing(dpsr, csv, tmp_path):
     shown = " ".join(dpsr("release", csv, *options(tmp_path / "r"), "--method", "as-published").out.split())
     assert "table to share" not in shown
     assert "for experiments only, not to be shared" in shown
+    assert "Does not keep epsilon = 0.1: Stage 1 as published costs 0.9393 in the worst case" in shown
+    assert "Protects" not in shown
 
 
 def test_a_missing_scale_is_shown_by_example(dpsr, csv, tmp_path):
@@ -57,6 +59,12 @@ def test_an_epsilon_is_explained_without_a_scale(dpsr):
     assert "73" in outcome.out
     assert "add --scale 1:5:1" in outcome.out
     assert "Guessing one of" not in outcome.out
+
+
+def test_odds_that_nobody_could_count_are_not_cut_in_a_narrow_terminal(dpsr):
+    shown = dpsr("explain", "--epsilon", "1.65").out
+    assert "over 1e9" in shown, "twenty ratings: 2.1e14"
+    assert "214,643" not in shown
 
 
 def test_a_long_list_advises_only_what_the_command_has(dpsr, folder):
@@ -136,6 +144,8 @@ def test_errors_of_the_library_name_its_own_arguments(tmp_path, folder):
     release.recommend_all(tmp_path / "lists.csv")
     with pytest.raises(ReleaseError, match=r"overwrite=True \(or --force\)"):
         release.recommend_all(tmp_path / "lists.csv")
+    with pytest.raises(ParameterError, match=r"fold_in\(items, values\) \(or --rated ITEM=RATING\)"):
+        release.recommend("nobody")
 
 
 # -- the demo

@@ -1,10 +1,7 @@
 """A real standalone cluster of two workers, one of which loses its executor, dawdles, or forgets what it kept."""
 
 import os
-import re
 import signal
-import subprocess
-import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,9 +9,21 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from spark_cases import column, draw, needs_spark, on_spark, once, session_of, small, strike, symbols, symbols_in_memory
+from spark_cases import (
+    JAVA,
+    QUICK,
+    column,
+    draw,
+    needs_spark,
+    on_spark,
+    once,
+    session_of,
+    small,
+    strike,
+    symbols,
+    symbols_in_memory,
+)
 
-import dpsr
 from dpsr.engine import BlockResult
 from dpsr.privacy.noise import NoiseSource
 from dpsr.value.sweep import SYMBOL
@@ -37,7 +46,7 @@ CLUSTER = {
     **SECRECY,
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": JAVA,
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
@@ -49,60 +58,41 @@ CLUSTER = {
 
 
 @contextmanager
-def service(folder, name, *arguments):
-    """A master or a worker, and the file it writes its log to."""
-    import pyspark
+def cluster(folder):
+    """The address of a master with two workers: services of Spark in this process's Java, as good as in five others.
 
-    home = Path(pyspark.__file__).parent
-    paths = [str(Path(dpsr.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    told = [f"-D{setting}={value}" for setting, value in SECRECY.items()]
-    environment = {
-        **os.environ,
-        "SPARK_HOME": str(home),
-        "SPARK_LOCAL_IP": HOSTS[0],
-        "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": " ".join(["-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", *told]),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-    }
-    log = folder / f"{name}-{len(list(folder.iterdir()))}.log"
-    command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments]
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out, env=environment, cwd=folder)
+    Executors, which run the tasks, are processes of their own in any case.
+    """
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized(conf=SparkConf().setAll(QUICK.items()))
+    gateway, java = SparkContext._gateway, SparkContext._jvm
+    deploy, nothing = java.org.apache.spark.deploy, java.scala.Option.empty()
+    told = java.org.apache.spark.SparkConf(False)
+    for setting, value in SECRECY.items():
+        told.set(setting, value)
+    master = deploy.master.Master.startRpcEnvAndEndpoint(HOSTS[0], 0, 0, told)._1()
+    url = f"spark://{master.address().hostPort()}"
+    urls = gateway.new_array(java.String, 1)
+    urls[0] = url
+    workers = [
+        deploy.worker.Worker.startRpcEnvAndEndpoint(
+            host, 0, 0, 1, 1024, urls, str(folder / host), java.scala.Some(number), told, nothing
+        )
+        for number, host in enumerate(HOSTS)
+    ]
     try:
-        yield log
+        yield url
     finally:
-        for one in [*psutil.Process(process.pid).children(recursive=True), process]:
-            one.kill()
-        process.wait()
-
-
-def said(log, pattern):
-    """The first match in a log, waited for."""
-    for _ in range(10 * PATIENCE):
-        found = re.search(pattern, log.read_text())
-        if found:
-            return found[0]
-        time.sleep(0.1)
-    raise AssertionError(log.read_text())
+        for service in [*workers, master]:
+            service.shutdown()
+            service.awaitTermination()
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cluster")
-    alone = ("--host", HOSTS[0], "--port", "0", "--webui-port", "0")
-    with service(folder, "master.Master", *alone) as master:
-        url = said(master, r"spark://[\d.]+:\d+")
-        workers = [
-            service(folder, "worker.Worker", "-h", host, "-c", "1", "-m", "1g", "-d", str(folder / host),
-                    "--webui-port", "0", url)
-            for host in HOSTS
-        ]  # fmt: skip
-        with workers[0] as one, workers[1] as other:
-            for log in (one, other):
-                said(log, "Successfully registered with master")
-            with session_of(url, **CLUSTER) as session:
-                yield session
+    with cluster(tmp_path_factory.mktemp("cluster")) as url, session_of(url, **CLUSTER) as session:
+        yield session
 
 
 def executors():

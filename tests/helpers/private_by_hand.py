@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dpsr.certify import Certificate
-from dpsr.certify.parts import DeclaredPart
+from dpsr.certify.unproved import DeclaredPart
 from dpsr.types import Mask, PrivateRatings, Scale
 
 

@@ -37,6 +37,9 @@ needs_spark = [
 SIZE = 300
 """Ratings in a block: a small table has several."""
 
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+"""Compiled soon, not well, and Spark's own classes are taken as they are."""
+
 QUICK = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -44,7 +47,8 @@ QUICK = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # compiled soon, not well
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # a few thousand rows: interpreting is quicker than compiling
+    "spark.driver.extraJavaOptions": JAVA,
     "spark.log.level": "OFF",
     "spark.python.daemon.module": "spark_daemon",
     "spark.executorEnv.PYTHONPATH": os.pathsep.join(map(str, [Path(__file__).parent, Path(dpsr.__file__).parents[1]])),

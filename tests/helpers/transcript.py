@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsr.evaluate.likes.peers import dp_ials, noisy_popularity, two_tower
+from dpsr.evaluate.likes.peers import dp_ials, noisy_popularity
 from dpsr.evaluate.peers import (
     averages,
     berlioz,
@@ -30,7 +30,7 @@ from dpsr.evaluate.registry import build
 
 MODULES = (
     averages, berlioz, dp_als, dp_ials, dp_sgd, dp_sgd_user, least_squares, mcsherry_mironov, noisy_bias,
-    noisy_popularity, shin, two_tower,
+    noisy_popularity, shin,
 )  # fmt: skip
 DRAWS = ("laplace_noise", "vector_laplace_noise", "gaussian_noise", "local_reports")
 
@@ -46,13 +46,22 @@ class Release:
         return self.answer - self.statistic
 
 
+def _modules(name):
+    """Where a method may draw its noise; PyTorch, which takes seconds, is imported for the one that needs it."""
+    if name != "dp-two-tower":
+        return MODULES
+    from dpsr.evaluate.likes.peers import two_tower
+
+    return (*MODULES, two_tower)
+
+
 @contextmanager
-def _listening(monkeypatch, hear):
+def _listening(monkeypatch, name, hear):
     with monkeypatch.context() as patch:
-        for module in MODULES:
-            for name in DRAWS:
-                if hasattr(module, name):
-                    patch.setattr(module, name, hear(getattr(floating, name)))
+        for module in _modules(name):
+            for draw in DRAWS:
+                if hasattr(module, draw):
+                    patch.setattr(module, draw, hear(getattr(floating, draw)))
         yield
 
 
@@ -69,7 +78,7 @@ def record(monkeypatch, name, epsilon, ratings, *, spoil=None, seed=5, build=bui
 
         return drawn
 
-    with _listening(monkeypatch, hear):
+    with _listening(monkeypatch, name, hear):
         peer = build(name, epsilon, 1e-5, seed).fit(ratings)
     return peer, releases
 
@@ -86,7 +95,7 @@ def replay(monkeypatch, name, epsilon, ratings, releases, *, seed=5, build=build
 
         return answered
 
-    with _listening(monkeypatch, hear):
+    with _listening(monkeypatch, name, hear):
         peer = build(name, epsilon, 1e-5, seed).fit(ratings)
     assert len(asked) == len(releases)
     return peer, asked

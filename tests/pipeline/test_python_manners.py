@@ -103,6 +103,27 @@ def test_html_in_a_notebook_takes_nothing_from_strangers_for_markup():
     assert "private: epsilon = 1" in release._repr_html_()
 
 
+def test_certificates_are_frames_and_html_too(model):
+    certificate = model.certificate
+    rows = certificate.to_pandas()
+    assert rows["question"].tolist() == [part.name for part in certificate.parts]
+    assert certificate.to_polars()["epsilon"].to_list() == [part.epsilon for part in certificate.parts]
+    shown = certificate._repr_html_()
+    assert "private: epsilon = 1 per rating" in shown
+    assert "<td>a whole person</td><td>not protected</td>" in shown
+    assert all(f"<td>{part.name}</td>" in shown for part in certificate.parts)
+
+
+def test_a_release_that_knows_nobody_shows_itself_and_its_made_up_people(ratings):
+    release = DPSR(3.0, unit="user", delta=1e-3).fit(ratings).release
+    assert "delta = 0.001 per person" in release._repr_html_()
+    assert "mu = " in release.certificate._repr_html_()
+    assert release.certificate.to_pandas()["mu"].gt(0).all()
+    rows = release.to_pandas()
+    assert rows.columns.tolist() == ["user", "item", "rating"]
+    assert release.to_polars().height == len(rows) > 0
+
+
 # -- settings and selection
 
 

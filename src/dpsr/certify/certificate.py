@@ -19,7 +19,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.metadata import version
 from math import inf, nextafter
 from typing import Any, NamedTuple, TypeAlias
 
@@ -27,17 +28,17 @@ from dpsr.certify.amounts import float_below, float_up, sum_up
 from dpsr.certify.normal_price import SAMPLER_SLACK, gaussian_epsilon
 from dpsr.certify.parts import (
     ChannelPart,
-    DeclaredPart,
     DividedSumsPart,
     HistogramPart,
     Part,
     Price,
     PricedPart,
-    PublishedPart,
     SumsPart,
     price_together,
 )
 from dpsr.certify.people import NormalPart, PersonPart, RatingPart
+from dpsr.certify.receipt import frame_of, html_of, rows_of
+from dpsr.certify.unproved import DeclaredPart, PublishedPart
 
 Protection: TypeAlias = dict[str, Price | None]
 
@@ -109,6 +110,12 @@ class ChargeReference(NamedTuple):
 
     id: str
     digest: str
+
+
+@cache
+def software() -> str:
+    """Which library writes a certificate. Looked up once: reading a package's metadata takes longer than many draws."""
+    return f"dpsr {version('dpsr')}"
 
 
 @dataclass(frozen=True)
@@ -203,6 +210,17 @@ class Certificate:
         delta = f", delta = {self.delta:.3g}" if self.delta else ""
         why = "" if self.private else f" ({'; '.join(self.reasons)})"
         return f"{word}: epsilon = {self.epsilon:.6g}{delta} per {self.per}{why}"
+
+    def to_pandas(self) -> Any:
+        """One row for each question: what was asked, its noise and what it cost, as a pandas DataFrame."""
+        return frame_of("pandas", rows_of(self.parts))
+
+    def to_polars(self) -> Any:
+        """The same as a polars DataFrame."""
+        return frame_of("polars", rows_of(self.parts))
+
+    def _repr_html_(self) -> str:
+        return html_of(str(self), self.parts, self.protection)
 
     def to_record(self) -> dict[str, Any]:
         """Plain data, as JSON holds it: infinity is a word."""

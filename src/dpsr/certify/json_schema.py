@@ -26,6 +26,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,), "null": (type(None),),
 }  # fmt: skip
 
+_NUMBERS: dict[str, set[type]] = {"number": {int, float}, "integer": {int}}
+_OF_NUMBERS = {"type", "minimum", "maximum"}
+
 
 class MalformedError(ValueError):
     """Text that is not strict JSON, or a file that has not the form it should have."""
@@ -119,9 +122,21 @@ def _elements(value: list[Any], schema: dict[str, Any], where: str) -> Iterator[
     least, most = schema.get("minItems", 0), schema.get("maxItems", len(value))
     if not least <= len(value) <= most:
         yield f"{where} must have {least} to {most} elements, it has {len(value)}"
-    elif "items" in schema:
+    elif "items" in schema and not _are_numbers(value, schema["items"]):
         for i, one in enumerate(value):
             yield from _violations(one, schema["items"], f"{where}[{i}]")
+
+
+def _are_numbers(values: list[Any], rule: dict[str, Any]) -> bool:
+    """Whether all obey a rule about numbers alone, seen at a glance: tables and models are long lists of them.
+
+    Where one does not, or is not a number to be compared, they are looked at one by one, which finds the words.
+    """
+    kinds = _NUMBERS.get(rule["type"]) if isinstance(rule.get("type"), str) else None
+    if kinds is None or not rule.keys() <= _OF_NUMBERS or not values or not set(map(type, values)) <= kinds:
+        return False
+    low, high = min(values), max(values)
+    return bool(rule.get("minimum", low) <= low and high <= rule.get("maximum", high))
 
 
 def _members(record: dict[str, Any], schema: dict[str, Any], where: str) -> Iterator[str]:

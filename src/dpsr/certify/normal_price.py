@@ -146,11 +146,12 @@ def _phi(x: Decimal) -> Decimal:
     term = total = x
     odd = 1
     square = x * x
+    negligible = Decimal(10) ** -_precision()
     while True:
         odd += 2
         term = term * square / odd
         total += term
-        if odd > square + 1 and term * square <= (odd - square) * total * Decimal(10) ** -_precision():
+        if odd > square + 1 and term * square <= (odd - square) * total * negligible:
             return Decimal("0.5") + density * total
 
 

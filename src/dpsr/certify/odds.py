@@ -18,7 +18,6 @@ from fractions import Fraction
 from math import ceil, exp, floor, inf, isinf, log, nextafter
 
 from dpsr.certify.amounts import float_up
-from dpsr.certify.certificate import Certificate
 
 PRIORS = (0.01, 0.1, 0.5, 0.9)
 _OVERFLOW = 700.0
@@ -132,9 +131,8 @@ class PersonOdds:
     guess: str
 
 
-def odds_of_person(certificate: Certificate, who: str, n_ratings: int) -> PersonOdds:
-    """What holds for all ratings of one person together."""
-    together = certificate.epsilon_for_user(n_ratings)
+def odds_of_person(together: float, who: str, n_ratings: int) -> PersonOdds:
+    """What holds for all ratings of one person together, at the epsilon they cost `together`."""
     return PersonOdds(who, n_ratings, epsilon_text(together), percent_up(belief_at_most(0.5, together)))
 
 

@@ -11,10 +11,8 @@
                  weights depend on the rating, by public counts; ratings of the
                  light weights alone are also asked one by one. A rating of full weight pays D / b for its sums; one
                  that is asked pays D' / b, D' from the light weights, and the channel: the dearer of the two counts
-    published    the paper's Stage 1: the supremum over all data sets, docs/published.md,
-                 max(log(1+a) + e0, e) + 2 a max(1, e0),   e0 = e / (1+a)
-    person, rating   integer sums with normal noise: `certify.people`
-    declared     ratings whose owner says they are private already: nothing is known, epsilon is infinite
+    person, rating       integer sums with normal noise: `certify.people`
+    published, declared  what no description here can bear out: `certify.unproved`
 
 Whoever holds the description can do this; it needs no rating. Results are rounded up.
 """
@@ -25,8 +23,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import cached_property
-from math import inf, log1p, nextafter
+from functools import cached_property, lru_cache
+from math import inf
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from dpsr.certify.amounts import float_up
@@ -157,20 +155,25 @@ class LaplacePart(PricedPart):
 
     @cached_property
     def price(self) -> Price:
-        try:
-            scale = Fraction(self.noise_scale)
-        except (ValueError, ZeroDivisionError):
-            scale = Fraction(0)
-        if scale <= 0 or self.sensitivity <= 0:
-            raise PrivacyError(
-                f"noise needs a positive sensitivity and a positive fraction as its scale, found "
-                f"{self.sensitivity} and {self.noise_scale[:20]!r}"
-            )
-        return Price(float_up(self.sensitivity / scale))
+        return Price(_laplace_epsilon(self.sensitivity, self.noise_scale))
 
     @property
     def noise(self) -> str:
         return f"discrete Laplace, sensitivity {self.sensitivity:,}, scale {self.noise_scale}"
+
+
+@lru_cache(maxsize=1024)  # audits price the same question thousands of times
+def _laplace_epsilon(sensitivity: int, noise_scale: str) -> float:
+    try:
+        scale = Fraction(noise_scale)
+    except (ValueError, ZeroDivisionError):
+        scale = Fraction(0)
+    if scale <= 0 or sensitivity <= 0:
+        raise PrivacyError(
+            f"noise needs a positive sensitivity and a positive fraction as its scale, found "
+            f"{sensitivity} and {noise_scale[:20]!r}"
+        )
+    return float_up(sensitivity / scale)
 
 
 @dataclass(frozen=True)
@@ -271,39 +274,6 @@ def _exact_sum(prices: Iterable[float]) -> Fraction:
     return sum((Fraction(price) for price in prices), Fraction(0))
 
 
-@dataclass(frozen=True)
-class PublishedPart(PricedPart):
-    """The paper's Stage 1 exactly as printed. Its table depends on the exact mean of the ratings and is withheld."""
-
-    kind: ClassVar[str] = "published"
-
-    nominal: float
-    alpha: float
-
-    @cached_property
-    def price(self) -> Price:
-        return Price(published_price(self.nominal, self.alpha))
-
-    @property
-    def noise(self) -> str:
-        return "calibrated Laplace, as published, clipped"
-
-
-@dataclass(frozen=True)
-class DeclaredPart(PricedPart):
-    """Ratings that were declared private by whoever passed them in."""
-
-    kind: ClassVar[str] = "declared"
-
-    @cached_property
-    def price(self) -> Price:
-        return Price(inf)
-
-    @property
-    def noise(self) -> str:
-        return "none drawn here: declared private by the caller"
-
-
 def check_table(table: Table, bits: int) -> None:
     """Refuse a table whose rows are no distributions over 2**bits."""
     if not 1 <= bits <= _MOST_BITS:
@@ -313,13 +283,6 @@ def check_table(table: Table, bits: int) -> None:
     for x, row in enumerate(table):
         if min(row, default=0) < 0 or sum(row) != 1 << bits:
             raise PrivacyError(f"row {x} of a table is no distribution: its cells do not add up to 2**{bits}")
-
-
-def published_price(nominal: float, alpha: float) -> float:
-    """The true worst case of the paper's Stage 1 over all data sets, the moving mean included, rounded up."""
-    base = nominal / (1 + alpha)
-    price = max(log1p(alpha) + base, nominal) + 2 * alpha * max(1.0, base)
-    return nextafter(nextafter(price, inf), inf)
 
 
 def _plain(value: Any) -> Any:

@@ -46,7 +46,11 @@ def worst_ratio(table: Table) -> Fraction | None:
     ends = [(max(column), min(column)) for column in zip(*table, strict=True) if any(column)]
     if any(low == 0 for _, low in ends):
         return None
-    return max(Fraction(high, low) for high, low in ends)
+    most, least = ends[0]
+    for high, low in ends:
+        if high * least > most * low:  # high / low > most / least, without a fraction for each column
+            most, least = high, low
+    return Fraction(most, least)
 
 
 def epsilon_of(table: Table) -> float:

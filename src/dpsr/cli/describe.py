@@ -129,7 +129,7 @@ def _print(shape: Shape, taken: str, *, likes: bool = False) -> None:
 def _facts(shape: Shape, *, likes: bool = False) -> dict[str, str]:
     choice = " (their weights are added up)" if likes else " (choose with --duplicates first or last)"
     repeated = f"{shape.duplicates:,}" + (choice if shape.duplicates else "")
-    times = "none" if shape.first is None else f"{shape.first} to {shape.last} (UTC)"
+    times = "none found (--timestamp COLUMN)" if shape.first is None else f"{shape.first} to {shape.last} (UTC)"
     return {
         "users": f"{shape.n_users:,} (ids are {_KINDS.get(shape.ids['user'], shape.ids['user'])})",
         "items": f"{shape.n_items:,} (ids are {_KINDS.get(shape.ids['item'], shape.ids['item'])})",

@@ -136,4 +136,4 @@ def _percent(share: float) -> str:
 
 
 def _factor(odds: float) -> str:
-    return epsilon_text(odds) if odds < 1e15 else "over 1e15"
+    return epsilon_text(odds) if odds < 1e9 else "over 1e9"

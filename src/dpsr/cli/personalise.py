@@ -21,6 +21,7 @@ from dpsr.cli.reading import (
     User,
 )
 from dpsr.cli.release_folder import ReleaseFolder, open_any_release
+from dpsr.cli.stages import showing_stages
 from dpsr.cli.terminal import err, out
 from dpsr.quoting import for_terminal
 
@@ -57,8 +58,10 @@ def personalise(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write everybody's list from their own raw ratings and a release: each for its own person, for nobody else."""
+    from dpsr.pipeline.progress import say_compiling
     from dpsr.release.likes import LikesRelease
     from dpsr.release.people import check_takes_new_people
+    from dpsr.release.personalise import kernels
     from dpsr.release.personalise.files import check_file, write_personal_predictions
 
     check_file(out_file, overwrite=force)
@@ -74,6 +77,10 @@ def personalise(
         reading = Reading(ratings, str(scale), user, item, rating, timestamp, delimiter, duplicates, scale.snap, query)
         how = {"new_people": True} if new_people else {}
         personal = loaded.personalise(reading.read(), block=block, **how)
+        out.print(for_terminal(reading.taken, 1_000))
+    if loaded.certificate.unit == "value":
+        with showing_stages():
+            say_compiling(kernels)
     if pairs is None:
         _write_lists(personal, out_file, n, force)
         out.print(f"Lists of {personal.n_people:,} people written to [bold]{for_terminal(out_file, 400)}[/bold].")

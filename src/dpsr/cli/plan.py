@@ -66,7 +66,7 @@ def plan(
     users: Annotated[
         int | None, typer.Option("--users", min=1, help="With --unit user or rating: how many people.")
     ] = None,
-    items: Annotated[
+    n_items: Annotated[
         int | None, typer.Option("--items", min=1, help="With --unit user or rating: how many items.")
     ] = None,
     n_ratings: Annotated[
@@ -91,7 +91,7 @@ def plan(
     from dpsr.pipeline.plan_people import plan_people
     from dpsr.types import Scale
 
-    chosen, totals = unit or Unit.value, (users, items, n_ratings)
+    chosen, totals = unit or Unit.value, (users, n_items, n_ratings)
     check_source(chosen, ratings, delta, totals)
     table, taken = None, ""
     if ratings is not None:

@@ -58,7 +58,7 @@ class RatingsSource:
         if self.is_database != (query is not None):
             raise ParameterError(
                 "ratings come from a file, or from a database with --query: "
-                "dpsr release postgresql://user@host/database --query 'select user_id, item_id, rating from ratings'."
+                "sqlite:///shop.db --query 'select user_id, item_id, rating from ratings'."
             )
 
 

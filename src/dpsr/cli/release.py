@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -34,20 +33,17 @@ from dpsr.cli.reading import (
     Timestamp,
     User,
 )
+from dpsr.cli.release_messages import preview, record, report
 from dpsr.cli.stages import showing_stages
-from dpsr.cli.terminal import err, out, promise, receipt
+from dpsr.cli.terminal import err, out
 from dpsr.cli.units import DeltaOption, MadeUpOption, PeopleOption, Unit, UnitOption, check_people, chosen_unit
 
 if TYPE_CHECKING:
     from dpsr.pipeline.account import Account
-    from dpsr.pipeline.publish import Published, RawRows
+    from dpsr.pipeline.publish import RawRows
     from dpsr.privacy.vault.journal import Journal
 
 EXAMPLE = "Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out release/ --ledger ledger.db --yes"
-
-NO_LEDGER = (
-    "No ledger: nobody adds this up with other releases of the same ratings. To keep count: dpsr ledger init --help."
-)
 
 
 class Engine(StrEnum):
@@ -263,40 +259,6 @@ def resolve_mismatch(account: Account, table: RawRows, same: bool, another: bool
     return account
 
 
-def preview(name: str, taken: str, table: RawRows, estimator: Any, account: Account | None) -> str:
-    """What is there, what is promised, and what it will cost, before anything is spent."""
-    from dpsr.engine.raw import InteractionTable
-    from dpsr.pipeline.people import outside
-    from dpsr.pipeline.publish import census_of
-    from dpsr.types.raw import RawInteractions
-
-    census, lines, likes = census_of(table), [], isinstance(table, InteractionTable | RawInteractions)
-    thing = "interactions" if likes else "ratings"
-    counts = f"{census.n_ratings:,} {thing}, {census.n_users:,} users, {census.n_items:,} items."
-    if estimator.unit == "value":
-        lines.append(f"{escape(name)}: {counts}")
-    else:
-        lines.append(f"{escape(name)}: {counts} [yellow]For your eyes only: not in the release.[/yellow]")
-        if lost := outside(census, estimator.items):
-            lines.append(f"{lost:,} {thing} are of items outside the catalogue and are left out (for your eyes only).")
-    lines += [escape(taken)] if taken else []
-    lines.append(promise(estimator.epsilon, estimator.unit, estimator.delta, timed=census.timed, likes=likes))
-    return "\n".join([*lines, NO_LEDGER if account is None else price(account)])
-
-
-def price(account: Account) -> str:
-    """What the ledger has, and will have."""
-    from dpsr.certify.amounts import written_down
-
-    budget = account.budget
-    after = written_down(budget.left_epsilon - account.price)
-    return (
-        f"Charges [bold]{escape(account.dataset)}[/bold] in {escape(str(account.ledger))}: epsilon = "
-        f"{written_down(budget.left_epsilon)} is left of {written_down(budget.epsilon)}, {after} will be. "
-        "A charge is never refunded."
-    )
-
-
 def agree(question: str = "Spend this budget and write the release?") -> None:
     """Ask before anything is spent; no is exit code 1."""
     out.print(f"{question} [bold]\\[y/N][/bold] ", end="")
@@ -308,42 +270,3 @@ def agree(question: str = "Spend this budget and write the release?") -> None:
     if answer.strip().lower() not in ("y", "yes"):
         out.print("Nothing was spent and nothing was written.")
         raise typer.Exit(1)
-
-
-def report(done: Published, account: Account | None) -> str:
-    """What it cost, and where it is."""
-    from dpsr.certify.amounts import written_down
-
-    lines = [receipt(done.certificate)]
-    if account is not None and done.budget is not None:
-        left, total = written_down(done.budget.left_epsilon), written_down(done.budget.epsilon)
-        lines.append(f"The ledger has epsilon = {left} left of {total} for {escape(account.dataset)}.")
-    use = "for experiments only, not to be shared"
-    if done.certificate.private and done.certificate.unit == "value":
-        use = "ratings.parquet is the table to share"
-    elif done.certificate.private:
-        use = "it knows nobody and may be shared; serve people with dpsr personalise"
-    lines.append(f"Release written to [bold]{escape(str(done.folder))}[/bold]: {use}.")
-    lines.append(f"SHA-256 of its manifest, which stands for the whole folder: {done.manifest_sha256}")
-    return "\n".join(lines)
-
-
-def record(done: Published, account: Account | None) -> dict[str, Any]:
-    """The same for scripts."""
-    from dpsr.cli.ledger import budget_record
-
-    certificate = done.certificate
-    return {
-        "folder": str(done.folder),
-        "private": certificate.private,
-        "reasons": list(certificate.reasons),
-        "epsilon": certificate.epsilon,
-        "delta": certificate.delta,
-        "unit": certificate.unit,
-        "nominal": certificate.nominal,
-        "manifest": done.manifest_sha256,
-        "certificate": hashlib.sha256(certificate.to_json().encode()).hexdigest(),
-        "public": certificate.public,
-        "charge": None if account is None else account.charge_id,
-        "budget": None if done.budget is None else budget_record(done.budget),
-    }

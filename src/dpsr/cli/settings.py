@@ -27,8 +27,8 @@ FILE = Path("dpsr.toml")
 _PLAIN: dict[str, type] = {
     "scale": str, "delimiter": str, "duplicates": str, "snap": bool, "ledger": str, "dataset": str, "items": str,
 }  # fmt: skip
-_COLUMNS = ("user", "item", "rating", "timestamp")
-_READERS = ("release", "plan", "describe", "audit")
+_COLUMNS = ("user", "item", "rating", "weight", "timestamp")
+_READERS = ("release", "plan", "describe", "audit", "personalise")
 
 
 def read_settings(file: Path = FILE) -> dict[str, Any]:

@@ -28,7 +28,9 @@ SENTENCES = {
 
 UnitOption = Annotated[
     Unit | None,
-    typer.Option("--unit", help="What is protected: the value of a rating, that it exists, or a whole person."),
+    typer.Option(
+        "--unit", help="What is protected: value (of every rating), rating (that it exists), or user (whole people)."
+    ),
 ]
 DeltaOption = Annotated[
     float | None,

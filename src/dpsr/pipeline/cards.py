@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 
+from dpsr.certify.certificate import software
 from dpsr.certify.check import Check
 from dpsr.errors import ParameterError
 from dpsr.release.folder.budget_page import read_budget
@@ -93,7 +93,7 @@ def check_card(found: Examination) -> Check | str:
     """Whether the page in a folder is the one its tables give; in words, if another version of dpsr drew it."""
     if found.card is None:
         return f"there is no {CARD}"
-    made_by, this = _contents(found).certificate.software, f"dpsr {version('dpsr')}"
+    made_by, this = _contents(found).certificate.software, software()
     if drawn_again(found) == found.card:
         return Check(True, f"{CARD} is byte for byte the page that the tables give")
     if made_by != this:

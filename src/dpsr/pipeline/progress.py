@@ -1,8 +1,9 @@
 """What a fit says while it works: the name of every stage as it begins, to whoever listens.
 
 A terminal and a notebook listen; a notebook shows one line below the cell, which changes and stays when all is done.
-The first run on a machine compiles the kernels: said once, done at once, so that no later stage seems to hang. Names of
-stages are fixed: no message depends on a rating.
+The first run on a machine compiles the kernels: said once, done at once, so that no later stage seems to hang; where
+two pipelines are to run, another process compiles for the second one meanwhile. Names of stages are fixed: no message
+depends on a rating.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from contextvars import ContextVar
 from html import escape
 from importlib import import_module
 from pathlib import Path
+from subprocess import DEVNULL, Popen
 from time import perf_counter
 from types import ModuleType
 from typing import Any
 
+from dpsr.data.ratings import Ratings
 from dpsr.data.synthetic import realistic
 from dpsr.engine.raw import RawTable
 
-COMPILING = "Compiling, once on this machine (some twenty seconds)"
+COMPILING = "Compiling, once on this machine (about half a minute)"
 
 Listener = Callable[[str], None]
 
@@ -78,13 +81,39 @@ def compile_once(fit: Any, last: ModuleType) -> None:
     if last.__name__ in _compiled:
         return
     _compiled.add(last.__name__)
-    if not _in_cache(last):
+    if not in_cache(last):
         announce(COMPILING)
         with listening(lambda stage: None):  # its own stages are nobody's business
-            fit(RawTable.of(realistic(0, n_users=40, n_items=30, n_ratings=400)))
+            fit(RawTable.of(made_up_ratings()))
 
 
-def _in_cache(module: ModuleType) -> bool:
+def made_up_ratings() -> Ratings:
+    """Just enough for every kernel to be used."""
+    return realistic(0, n_users=40, n_items=30, n_ratings=400)
+
+
+def say_compiling(module: ModuleType) -> None:
+    """For what needs no fit: say that its first use compiles, unless this machine has the module in its cache."""
+    if not in_cache(module):
+        announce(COMPILING)
+
+
+@contextmanager
+def another_process(program: str) -> Iterator[None]:
+    """A second process runs `program`, which compiles into the same cache; leaving waits until it is done.
+
+    Whatever becomes of it, a kernel that is missing is compiled where it is used.
+    """
+    child = Popen([sys.executable, "-P", "-c", program], stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
+    try:
+        yield
+        child.wait()
+    finally:
+        child.kill()
+        child.wait()
+
+
+def in_cache(module: ModuleType) -> bool:
     """Whether the cache holds a kernel of this module."""
     name = module.__name__.rpartition(".")[2]
     caches = [one._cache for one in vars(module).values() if hasattr(one, "_cache")]

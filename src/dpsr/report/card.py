@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, isinf
 from typing import Any, NamedTuple
@@ -22,13 +21,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dpsr.certify import Certificate, odds
-from dpsr.certify.parts import DividedSumsPart, PricedPart
 from dpsr.release.folder.budget_page import Budget
 from dpsr.release.release import Contents
 from dpsr.report.facts import (
     Bin,
     Glance,
     Name,
+    costs,
     display_name,
     doubling_bins,
     glance,
@@ -50,62 +49,6 @@ from dpsr.report.plots import (
 )
 from dpsr.types import Census
 
-_BOUGHT = {
-    "total": ("Total", "one noisy sum of all ratings: their mean"),
-    "level histogram": ("Histogram", "how the scale is used: a noisy count of every level"),
-    "window sums": (
-        "Window sums",
-        "noisy sums of each item's and each user's ratings, cut to a window; ratings that are not asked one by one "
-        "spend all on these",
-    ),
-    "ratings": ("Ratings", "ratings once through a randomising table: those that public counts choose"),
-}
-_ABSENT = "nothing: at this epsilon {tells} more"
-
-
-@dataclass(frozen=True)
-class Cost:
-    """One row of the table: `share` of the whole price between 0 and 1, `start` where its piece of the bar begins."""
-
-    name: str
-    bought: str
-    noise: str
-    epsilon: str
-    share: float
-    start: float
-
-
-def costs(certificate: Certificate, method: str) -> list[Cost]:
-    """One row per part, in the order asked; the default pipeline names the question it did not ask, too."""
-    rows, start, asked = [], 0.0, {part.name for part in certificate.parts}
-    for part in certificate.parts:
-        if not isinstance(part, PricedPart):
-            continue
-        paid, told = _paid(part, asked)
-        share = _share(paid, certificate)
-        name, bought = _BOUGHT.get(part.name, (part.name, part.noise))
-        if isinstance(part, DividedSumsPart) and len(part.families) > 2:
-            bought += "; a small part of every weight is in sums of all ratings with public signs"
-        rows.append(Cost(name, bought, part.noise, told, share, start))
-        start += share
-    if method == "default" and "ratings" not in asked:
-        tells = "sums alone tell" if "window sums" in asked else "the mean alone tells"
-        rows.append(Cost(_BOUGHT["ratings"][0], _ABSENT.format(tells=tells), "", "0", 0.0, start))
-    return rows
-
-
-def _paid(part: PricedPart, asked: set[str]) -> tuple[float, str]:
-    """What a rating that is asked one by one pays for a part; in words, what one pays that is not, too."""
-    if not isinstance(part, DividedSumsPart) or "ratings" not in asked or not part.weights:
-        return part.epsilon, odds.epsilon_text(part.epsilon)
-    return part.light_epsilon, f"{odds.epsilon_text(part.light_epsilon)}, or {odds.epsilon_text(part.epsilon)}"
-
-
-def _share(epsilon: float, certificate: Certificate) -> float:
-    if isinf(epsilon) or len(certificate.parts) == 1:
-        return 1.0
-    return 0.0 if isinf(certificate.epsilon) else epsilon / certificate.epsilon
-
 
 class Limit(NamedTuple):
     """One limit: how bad it can get, its name, and one sentence."""
@@ -119,7 +62,8 @@ LIMITS = (
     Limit(
         "high",
         "Who rated what is public",
-        "That a person rated an item, when, and how often is not hidden. If that alone is a secret, do not publish.",
+        "That a person rated an item, and how often, is not hidden, nor when, if times are in it. If that alone is a "
+        "secret, do not publish.",
     ),
     Limit(
         "high",
@@ -218,7 +162,7 @@ def _people(certificate: Certificate, census: Census) -> list[odds.PersonOdds]:
     rows = [("One rating", 1)]
     if counts.max(initial=0):
         rows += [("The median user", middle_count(counts)), ("The heaviest user", int(counts.max()))]
-    return [odds.odds_of_person(certificate, who, k) for who, k in rows]
+    return [odds.odds_of_person(certificate.epsilon_for_user(k), who, k) for who, k in rows]
 
 
 def _data(contents: Contents, seen: Glance) -> dict[str, Any]:

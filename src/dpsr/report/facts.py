@@ -1,4 +1,4 @@
-"""What a card shows of a release: ids, counts, a look at the private table, and lists of a few users.
+"""What a card shows of a release: ids, counts, a look at the private table, lists of a few users, and what it cost.
 
 Ids are text by strangers. Markup is escaped by the template. What escaping cannot help is done here: characters that
 are not printable (direction overrides, line separators, control characters) are spelled out, so that no id can disguise
@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isinf, sqrt
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Codes
+from dpsr.certify import Certificate, odds
+from dpsr.certify.parts import DividedSumsPart, PricedPart
 from dpsr.release.lists.ranking import best_items, score_pairs
 from dpsr.release.release import Contents
 from dpsr.types import Census, Scale
@@ -202,3 +204,60 @@ def _sample(contents: Contents, user: int, rule: str, rated: Codes) -> Sample:
         for code, score in zip(codes, best.scores, strict=True)
     ]
     return Sample(display_name(census.user_ids[user].as_py()), rule, int(census.user_counts[user]), suggestions)
+
+
+_BOUGHT = {
+    "total": ("Total", "one noisy sum of all ratings: their mean"),
+    "level histogram": ("Histogram", "how the scale is used: a noisy count of every level"),
+    "window sums": (
+        "Window sums",
+        "noisy sums of each item's and each user's ratings, cut to a window; ratings that are not asked one by one "
+        "spend all on these",
+    ),
+    "ratings": ("Ratings", "ratings once through a randomising table: those that public counts choose"),
+}
+_ABSENT = "nothing: at this epsilon {tells} more"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One row of the table: `share` of the whole price between 0 and 1, `start` where its piece of the bar begins."""
+
+    name: str
+    bought: str
+    noise: str
+    epsilon: str
+    share: float
+    start: float
+
+
+def costs(certificate: Certificate, method: str) -> list[Cost]:
+    """One row per part, in the order asked; the default pipeline names the question it did not ask, too."""
+    rows, start, asked = [], 0.0, {part.name for part in certificate.parts}
+    for part in certificate.parts:
+        if not isinstance(part, PricedPart):
+            continue
+        paid, told = _paid(part, asked)
+        share = _share(paid, certificate)
+        name, bought = _BOUGHT.get(part.name, (part.name, part.noise))
+        if isinstance(part, DividedSumsPart) and len(part.families) > 2:
+            bought += "; a small part of every weight is in sums of all ratings with public signs"
+        rows.append(Cost(name, bought, part.noise, told, share, start))
+        start += share
+    if method == "default" and "ratings" not in asked:
+        tells = "sums alone tell" if "window sums" in asked else "the mean alone tells"
+        rows.append(Cost(_BOUGHT["ratings"][0], _ABSENT.format(tells=tells), "", "0", 0.0, start))
+    return rows
+
+
+def _paid(part: PricedPart, asked: set[str]) -> tuple[float, str]:
+    """What a rating that is asked one by one pays for a part; in words, what one pays that is not, too."""
+    if not isinstance(part, DividedSumsPart) or "ratings" not in asked or not part.weights:
+        return part.epsilon, odds.epsilon_text(part.epsilon)
+    return part.light_epsilon, f"{odds.epsilon_text(part.light_epsilon)}, or {odds.epsilon_text(part.epsilon)}"
+
+
+def _share(epsilon: float, certificate: Certificate) -> float:
+    if isinf(epsilon) or len(certificate.parts) == 1:
+        return 1.0
+    return 0.0 if isinf(certificate.epsilon) else epsilon / certificate.epsilon

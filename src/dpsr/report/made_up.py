@@ -146,5 +146,9 @@ def _expected(release: ItemRelease, people: MadeUpPeople) -> Floats:
 
 
 def percent(share: float) -> str:
-    """With one decimal."""
-    return f"{100 * share:.1f} %"
+    """With one decimal, or two digits of what would be nothing with one.
+
+    >>> percent(0.273), percent(0.000123), percent(0.0)
+    ('27.3 %', '0.012 %', '0.0 %')
+    """
+    return f"{100 * share:.2g} %" if 0 < share < 0.001 else f"{100 * share:.1f} %"

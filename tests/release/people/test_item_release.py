@@ -143,6 +143,8 @@ def test_the_card_says_first_what_is_protected_and_gives_a_price_for_every_unit(
     for hidden in ("the value of one rating", "that one rating exists", "a whole person"):
         assert prices[hidden].startswith("ε = ") or (hidden, unit) == ("a whole person", "rating")
     assert (prices["a whole person"] == "not protected") == (unit == "rating")
+    for paragraph in re.findall(r"<p[^>]*>(.*?)</p>", page, re.DOTALL):
+        assert not re.search(r"[a-z]\.[A-Z]", re.sub(r"<[^>]+>", "", paragraph)), "a space between sentences"
 
 
 # --- the ledger ---

@@ -21,7 +21,7 @@ from dpsr.types import Scale
 SIZE, EPOCHS, BATCH, RATE, DECAY, PATIENCE = 16, 30, 1024, 3e-3, 1e-5, 3
 
 
-class NeuMF(torch.nn.Module):
+class NeuMF(torch.nn.Module):  # type: ignore[misc]
     """He et al.'s two towers, small."""
 
     def __init__(self, n_users: int, n_items: int) -> None:
@@ -110,7 +110,7 @@ def _descend(network: NeuMF, users: Any, items: Any, target: Any, held: Any, ord
         for rows in torch.split(inside[torch.randperm(len(inside), generator=order)], BATCH):
             steps.zero_grad()
             loss = torch.mean((network(users[rows], items[rows]) - target[rows]) ** 2)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             steps.step()
         network.train(False)
         with torch.no_grad():

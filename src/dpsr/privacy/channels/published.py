@@ -13,6 +13,7 @@ stays below it, and the families in `worst_data_set` approach it. (On a two-leve
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import log1p
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.certify.amounts import check_epsilon
-from dpsr.certify.parts import published_price
+from dpsr.certify.unproved import published_price
 from dpsr.privacy.channels.additive import check_alpha, information_weights, laplace_around
 from dpsr.privacy.channels.channel import Channel
 from dpsr.types import Scale
@@ -82,7 +83,9 @@ def data_set_loss(scale: Scale, epsilon: float, alpha: float, ratings: Floats, c
     half = scale.width / 2
     before = base * (1 + alpha * np.minimum(np.abs(ratings - ratings.mean()) / half, 1))
     after = base * (1 + alpha * np.minimum(np.abs(neighbour - neighbour.mean()) / half, 1))
-    return sum(pair_loss(scale, r, s, b, c) for r, s, b, c in zip(ratings, neighbour, before, after, strict=True))
+    columns = (column.tolist() for column in (ratings, neighbour, before, after))
+    alike = Counter(zip(*columns, strict=True))  # a crowd of equal ratings loses alike
+    return sum(n * pair_loss(scale, *pair) for pair, n in alike.items())
 
 
 def worst_data_set(scale: Scale, epsilon: float, alpha: float, size: int) -> tuple[Floats, int, float]:

@@ -10,6 +10,7 @@ D / scale.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 import numba
 import numpy as np
@@ -28,6 +29,7 @@ _LIMIT = 1 << 40
 """Numerators and denominators stay below this, so that no product of the sampler overflows 63 bits."""
 
 
+@lru_cache(maxsize=1024)  # audits ask the same question of thousands of vaults
 def laplace_scale(sensitivity: int, epsilon: float) -> Fraction:
     """A rational scale with small terms that is not below sensitivity / epsilon: rounding favours privacy."""
     exact = Fraction(sensitivity) / Fraction(epsilon)

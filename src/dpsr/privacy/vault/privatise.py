@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from importlib.metadata import version
 
 from dpsr.certify import Certificate
-from dpsr.certify.certificate import ChargeReference
-from dpsr.certify.parts import DeclaredPart, Part, PublishedPart
+from dpsr.certify.certificate import ChargeReference, software
+from dpsr.certify.parts import Part
+from dpsr.certify.unproved import DeclaredPart, PublishedPart
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import Channel
 from dpsr.privacy.channels.published import AsPublished
@@ -86,7 +86,7 @@ def _certificate(
         id=drawn.identity,
         reasons=reasons,
         charge=drawn.charge,
-        software=f"dpsr {version('dpsr')}",
+        software=software(),
     )
 
 

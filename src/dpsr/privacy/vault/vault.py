@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ import numpy.typing as npt
 from dpsr.arrays import AnyInts, Floats
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_epsilon, float_up
-from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
+from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference, software
 from dpsr.certify.parts import (
     VALUE_GRID,
     ChannelPart,
@@ -246,7 +245,7 @@ class Vault:
             id=self._noise.identity,
             reasons=reasons,
             charge=self._charge_reference,
-            software=f"dpsr {version('dpsr')}",
+            software=software(),
         )
 
     def _release(self, part: LaplacePart, values: AnyInts, *, unit: float) -> NoisyStatistic:
@@ -287,7 +286,7 @@ def public_facts(census: Census, scale: Scale) -> dict[str, Any]:
 
 def as_table(weights: npt.NDArray[np.uint64]) -> tuple[tuple[int, ...], ...]:
     """A table as the certificate holds it: plain integers."""
-    return tuple(tuple(int(w) for w in row) for row in weights)
+    return tuple(map(tuple, weights.tolist()))
 
 
 def channel_part(channel: Channel, at_epsilon: float | None = None) -> ChannelPart:

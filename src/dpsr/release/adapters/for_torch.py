@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Sample = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
-class RatingDataset(Dataset[Sample]):
+class RatingDataset(Dataset[Sample]):  # type: ignore[misc]
     """One sample per private rating: user code and item code (int64), rating (float32).
 
     `n_users` and `n_items` are the sizes of the embeddings a model needs; `ids` leads back to raw ids. The class is at

@@ -9,13 +9,13 @@ folder says about its own version proves nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from dpsr.certify.certificate import software
 from dpsr.certify.check import Check
 from dpsr.certify.json_schema import MalformedError
 from dpsr.release.folder.layout import SYNTHETIC
@@ -72,7 +72,7 @@ def check_synthetic(release: MakesUpPeople, data: bytes | None, stated: Mapping[
     elif _equal(release, table):
         yield Check(True, FOLLOWS)
     else:
-        other = release.certificate.software != f"dpsr {version('dpsr')}"
+        other = release.certificate.software != software()
         yield Check(False, f"{DOES_NOT}; another version says it made it: verify with that one" if other else DOES_NOT)
 
 

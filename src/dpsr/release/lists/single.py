@@ -103,7 +103,7 @@ def require_user(mask: Mask, user: object) -> None:
     spelt = printable(str(user), _SHOWN)
     raise ParameterError(
         f"the user '{spelt}' is not in this release. {_hint(str(user), mask.user_ids)} For somebody new, give their "
-        "own ratings with --rated ITEM=RATING (in Python: fold_in)."
+        "own ratings: fold_in(items, values) (or --rated ITEM=RATING)."
     )
 
 

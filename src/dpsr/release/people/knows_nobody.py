@@ -16,6 +16,7 @@ import pyarrow as pa
 from dpsr.arrays import Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.errors import ParameterError
+from dpsr.release.lists.list_tables import Tabular, html_table
 from dpsr.release.lists.ranking import Recommendations
 from dpsr.release.personalise.personal_answers import PersonalAnswers, PredictsForAnybody
 from dpsr.synthesis.people import Synthesis, usual_people
@@ -30,7 +31,7 @@ CELL = "cell:"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleaseOfItems(Generic[Side]):
+class ReleaseOfItems(Tabular, Generic[Side]):
     """What may be shown to everybody where people, or what they did, are protected.
 
     `side` is what is known about cells of items, `index` says which cell an item has and which items may be named.
@@ -108,6 +109,21 @@ class ReleaseOfItems(Generic[Side]):
 
     def _named(self, items: Ids) -> Ints:
         return codes_of(items, self.index.named)
+
+    def to_arrow(self) -> pa.Table:
+        """The rows of the made-up people: the table to share, since nobody real is in the release."""
+        return self.synthesise() if self.synthetic_rows is None else self.synthetic_rows
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "promise": str(self.certificate),
+            "exact epsilon": repr(self.certificate.epsilon),
+            "method": self.method,
+            "cells of items": f"{self.index.n_cells:,}",
+            "items by name": f"{len(self.index.named):,}",
+            "people": "none; to_pandas() has made-up ones",
+        }
+        return html_table(pa.table({"release": list(facts), "": list(facts.values())}))
 
     def __repr__(self) -> str:
         named = f"{len(self.index.named):,} items by name" if self.index.declared is None else "a declared catalogue"

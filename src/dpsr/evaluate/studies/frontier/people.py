@@ -15,8 +15,8 @@ from dpsr.evaluate.registry import BIAS, METHODS, OWN_MEAN, PEOPLE, REFERENCE
 from dpsr.evaluate.report.charts import BLUE, GREEN, GREY, ORANGE, SKY, VERMILION
 from dpsr.evaluate.report.tables import Cells, Table
 from dpsr.evaluate.report.tidy import Averages, grouped
+from dpsr.evaluate.studies.frontier.picture import Look
 from dpsr.evaluate.studies.frontier.tables import (
-    Look,
     below,
     goal_rows,
     header_of,

@@ -25,7 +25,8 @@ from dpsr.evaluate.runner.jobs import Job, Seeds, code_digest, cross, noise_seed
 from dpsr.evaluate.runner.results import Results
 from dpsr.evaluate.sets import sets_in_folder, without_scale
 from dpsr.evaluate.studies.frontier.people import PEOPLE_UNITS, people_tables
-from dpsr.evaluate.studies.frontier.tables import frontier_chart, frontier_tables
+from dpsr.evaluate.studies.frontier.picture import frontier_chart
+from dpsr.evaluate.studies.frontier.tables import frontier_tables
 from dpsr.evaluate.studies.frontier.targets import EPSILONS, PEOPLE_EPSILONS
 from dpsr.evaluate.studies.study import Study, StudyReport
 from dpsr.types import Scale

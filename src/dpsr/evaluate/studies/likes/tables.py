@@ -19,7 +19,8 @@ from dpsr.evaluate.report.tables import Cells, Table, failures_table, methods_by
 from dpsr.evaluate.report.tidy import Averages, distinct, units_of
 from dpsr.evaluate.runner.results import Results
 from dpsr.evaluate.runner.store import load_arrays
-from dpsr.evaluate.studies.frontier.tables import Look, frontier_chart, header_of, met_or_missed, method_rows
+from dpsr.evaluate.studies.frontier.picture import Look, frontier_chart
+from dpsr.evaluate.studies.frontier.tables import header_of, met_or_missed, method_rows
 from dpsr.evaluate.studies.frontier.targets import Targets
 
 RECALL = "recall_at_20"

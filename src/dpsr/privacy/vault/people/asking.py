@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib.metadata import version
 from math import ceil, isqrt, sqrt
 from typing import Any, ClassVar
 
@@ -21,7 +20,7 @@ import pyarrow as pa
 from dpsr.arrays import Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_delta, check_epsilon, float_below
-from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.certificate import ChargeReference, software
 from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.certify.one_rating import SQUARED_BOUNDS, Settings
 from dpsr.certify.people import (
@@ -147,7 +146,7 @@ class AskedTable(ABC):
             unit=self.unit,
             nominal_delta=self.delta,
             charge=self._charge_reference,
-            software=f"dpsr {version('dpsr')}",
+            software=software(),
         )
 
     def _ask(
