@@ -70,8 +70,8 @@ class People:
         """Rounds of counts as the pipeline asks them, what they leave, and how many cells are frequent."""
         asked = Asked(self, self.baskets.shape[1])
         numbers = np.bincount(activity_of(np.diff(self.baskets.indptr)), minlength=ACTIVITY_BINS).astype(float)
-        popularity, n_frequent = ask_popularity(cast(LikesVault, asked), Activity(numbers))
-        return popularity, asked.left - plan.NUMBERS, n_frequent
+        popularity, ahead = ask_popularity(cast(LikesVault, asked), Activity(numbers))
+        return popularity, asked.left - plan.NUMBERS, ahead.n_frequent
 
     def _counts(self, cells: Ints) -> Floats:
         x = self.baskets[:, cells]

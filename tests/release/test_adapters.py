@@ -1,5 +1,6 @@
 """Adapters, against the real libraries: a tiny model of each is trained, and its answers come back as raw ids."""
 
+import pickle
 import subprocess
 import sys
 
@@ -169,6 +170,17 @@ def test_torch_trains_with_a_loader_and_its_codes_become_ids(release):
     assert {release.ids.item_code(item) % 2 for item in best} == {0}
 
 
+def test_what_torch_sends_to_another_process_arrives_whole(release):
+    import torch
+
+    data = release.to_torch()
+    sent = pickle.loads(pickle.dumps(data))
+    assert len(sent) == len(data)
+    for mine, theirs in zip(data[7], sent[7], strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize("release", ["strings"], indirect=True)  # such a process imports PyTorch, which takes seconds
 def test_torch_loaders_may_use_worker_processes(release):
     import torch
 

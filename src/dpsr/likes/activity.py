@@ -32,7 +32,12 @@ class Activity:
     def interactions(self) -> float:
         """How many interactions tell about taste: people times the square of their mean root, since much of what the
         busiest did is what everybody does."""
-        return max(float(self.counts @ np.sqrt(SIZES)) ** 2 / self.people, 1.0)
+        return max(self.roots**2 / self.people, 1.0)
+
+    @property
+    def roots(self) -> float:
+        """Sum over people of the root of how much they did."""
+        return max(float(self.counts @ np.sqrt(SIZES)), 1.0)
 
     @property
     def pairs(self) -> float:

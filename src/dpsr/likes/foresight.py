@@ -68,6 +68,8 @@ class Foresight:
     popularity: Floats
     activity: Activity
     interactions: float
+    nameable: Floats | None = None
+    """The chance of every cell that its item may be named, in the same order; None where all are."""
 
     @property
     def sizes(self) -> list[int]:
@@ -78,11 +80,19 @@ class Foresight:
         return [int(size) for size in sizes if size <= most]
 
     def best(self, noise: float) -> tuple[float, int]:
-        """The largest gain of lists, with moments of this noise, and over how many cells; 1 and 0 where none is."""
+        """The largest gain of lists, with moments of this noise, and over how many cells; 0 cells where none is."""
         if not self.popularity[0] > 0 or not self._readers:
             return 1.0, 0
         gain, size = max(((self.gain(size, noise), -size) for size in self.sizes), default=(1.0, 0))
-        return (gain, -size) if gain > 1 else (1.0, 0)
+        return (gain, -size) if gain > self.plain else (self.plain, 0)
+
+    @cached_property
+    def plain(self) -> float:
+        """The gain without second moments: 1, or less where some cells may not be named."""
+        if self.nameable is None or not self._readers:
+            return 1.0
+        none, head = np.zeros(0), self._shares[:_DEEP]
+        return sum(weight * _mass(head, none, missing) / alone for _, weight, missing, alone in self._readers)
 
     def gain(self, n_cells: int, noise: float) -> float:
         """Mass of lists by popularity and taste, next to that by popularity, with moments of the first cells."""
@@ -118,12 +128,14 @@ class Foresight:
 
     @cached_property
     def _readers(self) -> list[tuple[float, float, Floats, float]]:
-        """By octave: interactions, share of the people, chance that a cell is not theirs, mass by popularity."""
+        """By octave: interactions, share of the people, chance that a cell may be on their list, mass by popularity."""
         counts, head, found = self.activity.counts, self._shares[:_DEEP], []
         for n, people in zip(SIZES, counts / max(float(counts.sum()), 1e-9), strict=True):
             if people >= _LEAST_PEOPLE:
                 missing = _missing(min(float(n), 0.5 * len(self.popularity)), head)
-                found.append((float(n), float(people), missing, _mass(head, np.zeros(0), missing)))
+                alone = _mass(head, np.zeros(0), missing)
+                told = missing if self.nameable is None else missing * self.nameable[:_DEEP]
+                found.append((float(n), float(people), told, alone))
         return [one for one in found if one[3] > 0]
 
 
@@ -148,13 +160,21 @@ def _missing(n: float, shares: Floats) -> Floats:
 
 
 def _mass(p: Floats, u: Floats, missing: Floats) -> float:
-    """Of the best `LIST` cells among those that are missing, where p_j is believed to be p_j (1 + sqrt u_j z)."""
-    spread = 1e-6 * p
+    """Of the best `LIST` cells among those that are missing, where p_j is believed to be p_j (1 + sqrt u_j z).
+
+    Cells beyond those of u are what they are: p falls, so how many of them pass a threshold is looked up. The last
+    place of the list is shared among cells at the threshold.
+    """
     m = min(len(u), len(p))
-    spread[:m] += np.sqrt(u[:m]) * p[:m]
-    low, high = 0.0, 10 * float(p[0])
+    falling, met = -p[m:], np.append(0.0, np.cumsum(missing[m:]))
+    mass, p, missing = np.append(0.0, np.cumsum(missing[m:] * p[m:])), p[:m], missing[:m]
+    spread = np.maximum(np.sqrt(u[:m]), 1e-6) * p
+    low, high = 0.0, 10 * float(max(p.max(initial=0.0), -falling.min(initial=0.0)))
     for _ in range(_HALVINGS):
         t = (low + high) / 2
-        low, high = (t, high) if missing @ ndtr((p - t) / spread) > LIST else (low, t)
-    z = (p - high) / spread
-    return float(missing @ (p * ndtr(z) + spread * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)))
+        passing = float(met[falling.searchsorted(-t)] + missing @ ndtr((p - t) / spread))
+        low, high = (t, high) if passing > LIST else (low, t)
+    z, beyond = (p - high) / spread, falling.searchsorted(-high)
+    chance = ndtr(z)
+    shared = max(LIST - float(met[beyond] + missing @ chance), 0.0) * high
+    return float(mass[beyond] + missing @ (p * chance + spread * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi))) + shared

@@ -9,10 +9,15 @@ left, lists have (1 - l) G; a round with the share r would leave them with
 
 l0 the loss if the cells of that round were known: what is missed among others lasts, the rest falls like the variance
 of counts. Rounds of counts go on as long as that is more: a large table has one or two; a small one spends most of its
-budget there. Each asks the most popular third of the cells of the one before.
+budget there. Each asks the more popular half of the cells of the one before.
+
+Where no list of items was declared, lists hold only what may be named: the gain is that of such lists, by the share
+that names get (`naming`). Names come with weights, so that what they cost is not lost for counts.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,19 +33,14 @@ ROUND = 0.12
 RANK = 100
 """Cells whose order must be known: five different lists of twenty."""
 
-NAMES = 0.1
-"""Share of mu^2 for names, where the list of items was not declared."""
+NAMES = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8)
+"""Parts of what is left that names may get before second moments, where the list of items was not declared."""
 
 FIRST_MOMENTS = 0.75
 """Of what is left, the part for second moments that is spent before it is known whether taste shows at all."""
 
 KNOWN_WELL = 0.01
 """Loss of lists from which on more counts gain nothing: second moments get all at once."""
-
-MOST_NAMED_CELLS = 1 << 14
-"""Cells whose items may be named, at most."""
-
-_STEP = 1.25
 
 
 def rank_of(n_cells: int) -> int:
@@ -49,8 +49,8 @@ def rank_of(n_cells: int) -> int:
 
 
 def next_cells(popularity: Popularity, n_cells: int) -> Ints:
-    """Cells of the next round: the most popular third of the last one, never fewer than three ranks."""
-    many = max(3 * rank_of(n_cells), len(popularity.asked) // 3)
+    """Cells of the next round: the more popular half of the last one, never fewer than must be told apart."""
+    many = max(rank_of(n_cells), len(popularity.asked) // 2)
     return np.sort(popularity.order[: min(many, n_cells)])
 
 
@@ -59,28 +59,47 @@ def first_moments(popularity: Popularity, n_cells: int) -> float:
     return 1.0 if popularity.loss(rank_of(n_cells)) <= KNOWN_WELL else FIRST_MOMENTS
 
 
-def pays(share: float, spent: float, losses: tuple[float, float], gain: float, gain_after: float) -> bool:
-    """Whether `share` more for counts, on which `spent` was, makes better lists than second moments make of it.
+@dataclass(frozen=True)
+class Loss:
+    """Of what lists are worth, by noise in counts: `now`; what no further round could repair; and what no names could,
+    where those have weights: the loss if only the cells that will be named were known."""
 
-    `losses` are the one so far and the one that no further round could repair.
-    """
-    loss, lasting = losses
-    later = lasting + max(loss - lasting, 0.0) * spent / (spent + share)
-    return (1 - later) * gain_after > (1 - loss) * gain
+    now: float
+    lasting: float
+    unnamed: float
+
+    @classmethod
+    def of(cls, popularity: Popularity, n_cells: int, named: Ints) -> Loss:
+        """`named` are the cells over which names will be asked; none where a list of items was declared."""
+        rank = rank_of(n_cells)
+        now, lasting = popularity.loss(rank), popularity.loss(rank, next_cells(popularity, n_cells))
+        return cls(now, lasting, popularity.loss(rank, named) if len(named) else now)
+
+    def after_round(self, spent: float, share: float) -> Loss:
+        """With a round of counts more, after `spent` on others."""
+        falls = spent / (spent + share)
+        now, unnamed = (self.lasting + max(one - self.lasting, 0.0) * falls for one in (self.now, self.unnamed))
+        return Loss(now, self.lasting, unnamed)
+
+    def after_names(self, spent: float, share: float) -> float:
+        """With names asked, whose weights are counts of the cells they are in."""
+        return self.unnamed + max(self.now - self.unnamed, 0.0) * spent / (spent + share)
 
 
-def cells_to_name(popularity: Popularity, threshold: float, *, by_person: bool) -> Ints:
-    """The cells whose items are to be named: as many as make the most of them pass, by what is known so far.
+@dataclass(frozen=True)
+class Prospect:
+    """What lists will gain with second moments of `n_frequent` cells, the share `names` of mu^2 for names before, over
+    `n_named` cells."""
 
-    Where weights are by person, over fewer cells each of them weighs more: 1 / sqrt(share of all interactions) times.
-    """
-    order, shown = popularity.order, popularity.shown
-    if not by_person:
-        return order[: min(max(3 * RANK, int(popularity.known.sum())), MOST_NAMED_CELLS)]
-    total, best, size = max(popularity.total, 1e-9), (0, 0), 10.0
-    while size <= min(len(order), MOST_NAMED_CELLS):
-        inside = shown[order[: int(size)]]
-        weight = inside / np.sqrt(min(float(inside.sum()) / total, 1.0))
-        best = max(best, (int((weight > threshold).sum()), int(size)))
-        size *= _STEP
-    return order[: best[1] or min(len(order), rank_of(len(order)))]
+    gain: float
+    n_frequent: int
+    names: float = 0.0
+    n_named: int = 0
+
+    def worth(self, loss: Loss, spent: float) -> float:
+        """If this is asked next, after `spent` on counts."""
+        return (1 - loss.after_names(spent, self.names)) * self.gain
+
+    def worth_later(self, loss: Loss, spent: float) -> float:
+        """If a round of counts comes first."""
+        return self.worth(loss.after_round(spent, ROUND), spent + ROUND)

@@ -7,11 +7,13 @@ round is than what the earlier ones say of the same cells, and a round of noise 
 What a cell's popularity is believed to be is its posterior mean, with all cells' popularities drawn from one unknown
 law: the law under which the estimates are most likely, found on a grid (Kiefer and Wolfowitz 1956; Jiang and Zhang
 2009). The most popular cells of many are partly those with the luckiest noise; posterior means are not fooled by that.
+What lies below the noise cannot be told cell by cell, but how much of it there is can: all cells add up to a total that
+is known, and without that a law over many drowned cells believes in several times as much.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, sqrt
 
@@ -31,6 +33,9 @@ _GRID, _TURNS, _BINS = 60, 60, 4
 _LIKELY, _DRAWS = 30, 8
 """Cells that may be among the first, for each of those, and how often what was popular is drawn."""
 
+_ROOTS = 0.15
+"""Relative deviation of a sum of roots that was read off octaves."""
+
 _LEAST_SHOWN = 0.3
 """Deviations: a popularity is never believed to be below so much of its own noise."""
 
@@ -43,7 +48,7 @@ class Popularity:
     precision: Floats
     asked: Ints
     total: float
-    """What all cells together had in the first round: the noise of single cells cancels there."""
+    """What all cells together have, in units of the first round."""
 
     @classmethod
     def none(cls, n_cells: int) -> Popularity:
@@ -97,12 +102,29 @@ class Popularity:
         return min(max(1 - guessed / best, 0.0), 1.0) if best > 0 else 0.0
 
     @cached_property
+    def possible(self) -> Floats:
+        """What the popularity of cells may really be, in falling order: drawn from the posterior, with a fixed seed."""
+        if not self.precision.all():
+            return np.sort(self.shown)[::-1]
+        points, chances = self._posterior
+        place = (np.cumsum(chances, axis=1) < np.random.default_rng(0).random((len(chances), 1))).sum(axis=1)
+        return np.sort(points[np.minimum(place, len(points) - 1)])[::-1]
+
+    @cached_property
     def _posterior(self) -> tuple[Floats, Floats]:
         """Points of the law, and the chance of each for every cell."""
         y, s = self.weighted / self.precision, self.deviation
         points = np.concatenate([[0.0], np.geomspace(0.05 * s.min(), max(y.max(), 4 * s.min()), _GRID)])
-        likely = _likelihood(y, s, points) * most_likely_law(y, s, points)
+        likely = _likelihood(y, s, points) * most_likely_law(y, s, points, self.total)
         return points, np.asarray(likely / likely.sum(axis=1, keepdims=True))
+
+    def with_total(self, roots: float) -> Popularity:
+        """With a second reading of the total, the sum over people of the roots of their numbers of interactions.
+
+        The first is the sum of the first round, in which the noise of many cells adds up.
+        """
+        first, second = float(self.precision.max() / len(self.precision)), (_ROOTS * roots) ** -2
+        return replace(self, total=max((first * self.total + second * roots) / (first + second), 1.0))
 
     @property
     def order(self) -> Ints:
@@ -129,10 +151,12 @@ class Popularity:
         return Popularity(weighted, precision, np.sort(cells), total)
 
 
-def most_likely_law(y: Floats, s: Floats, points: Floats) -> Floats:
+def most_likely_law(y: Floats, s: Floats, points: Floats, total: float) -> Floats:
     """Of what y are noisy readings of, with deviations s: probabilities of `points`, by expectation maximisation.
 
-    Readings of one deviation are counted in bins: there are few deviations, one for every set of rounds.
+    Readings of one deviation are counted in bins: there are few deviations, one for every set of rounds. Points that
+    hardly stand out of the noise give so much of their chance to the first, which is zero, or take so much from it,
+    that all readings add up to `total`; those that do give some only where they have more than that by themselves.
     """
     centres, widths, many = [], [], []
     for one in np.unique(s):
@@ -141,9 +165,13 @@ def most_likely_law(y: Floats, s: Floats, points: Floats) -> Floats:
         widths.append(np.full(len(place), one))
         many.append(counts)
     likely, share = _likelihood(np.concatenate(centres), np.concatenate(widths), points), np.concatenate(many) / len(y)
-    law = np.full(len(points), 1 / len(points))
+    law, hidden = np.full(len(points), 1 / len(points)), points < 2 * s.max()
     for _ in range(_TURNS):
         law = law * (likely.T @ (share / (likely @ law)))
+        below, above = float(law[hidden] @ points[hidden]), float(law[~hidden] @ points[~hidden])
+        law[hidden] *= min(max((total / len(y) - above) / max(below, 1e-300), 0.5), 2.0)
+        law[~hidden] *= min(max(total / len(y) / max(above, 1e-300), 0.5), 1.0)
+        law[0] = max(law[0] + 1 - law.sum(), 1e-3)
     return np.asarray(law / law.sum())
 
 

@@ -2,10 +2,10 @@
 
     1. numbers of interactions       how many people there are, and how much they did
     2. weighted counts, in rounds    which cells are popular; fewer cells each time, until it is clear
-    3. numbers of interactions       again, among the frequent cells
-    4. second moments of presence    of the frequent cells, with a part of what is left: does taste show?
-    5. the same again, or counts     all that is left goes where it helps
-    6. names                         items that may be named, if the list of items was not declared
+    3. names, with their weights     items that may be named, if the list of items was not declared
+    4. numbers of interactions       again, among the frequent cells
+    5. second moments of presence    of the frequent cells, with a part of what is left: does taste show?
+    6. the same again, or counts     all that is left goes where it helps
 
 Each question is a pass over blocks of people and depends on earlier answers alone. Popularity is what everything falls
 back to: an axis of taste that does not show in moments that were not learned from is not used.
@@ -25,7 +25,9 @@ from dpsr.likes import plan
 from dpsr.likes.activity import Activity
 from dpsr.likes.evidence import Evidence, weigh
 from dpsr.likes.foresight import Foresight, PairForesight, favour_of
+from dpsr.likes.naming import Naming
 from dpsr.likes.pair_moments import moments_of_pairs
+from dpsr.likes.plan import Loss, Prospect
 from dpsr.likes.popularity import Popularity
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, learn_taste
@@ -71,25 +73,23 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     answer = vault.numbers(plan.NUMBERS, everything)
     activity = Activity.of(answer.values, answer.noise, vault.n_cells)
     announce("Asking what is popular")
-    popularity, n_frequent = ask_popularity(vault, activity)
+    popularity, ahead = ask_popularity(vault, activity)
+    popularity, index = ask_names(vault, popularity, ahead)
     announce("Asking for directions of taste")
-    frequent = popularity.order[:n_frequent]
+    frequent = _frequent(popularity, index, ahead.n_frequent)
     side = _ask_taste(vault, popularity, frequent) if len(frequent) > 2 else None
     if side is None:
         announce("Asking again what is popular")
-        left = vault.left - _for_names(vault)
-        popularity = _ask_counts(vault, popularity, left) if left > _LEAST_ROUND else popularity
+        popularity = _ask_counts(vault, popularity, vault.left) if vault.left > _LEAST_ROUND else popularity
         side = LikesSide.of_popularity(shown(popularity))
-    announce("Asking which items may be named")
-    return replace(side, crowd=crowd_of(activity, side.popularity, vault.unit)), ask_names(vault, popularity)
+    return replace(side, crowd=crowd_of(activity, side.popularity, vault.unit)), index
 
 
 def foresee(activity: Activity, popularity: Popularity, unit: str) -> Foresight:
     """What second moments would bring.
 
     At the unit `user` somebody with n interactions adds sqrt n to all counts together, so that the sum of roots is what
-    is believed of all cells: there is far less noise in it than in the few people of the highest octaves. How many
-    interactions tell about taste is people times the square of their mean root.
+    is believed of all cells. How many interactions tell about taste is people times the square of their mean root.
     """
     believed = np.sort(popularity.believed)[::-1]
     if unit != "user":
@@ -105,36 +105,90 @@ def crowd_of(activity: Activity, popularity: Floats, unit: str) -> Crowd:
     return Crowd(activity.people, counts, popularity, weights)
 
 
-def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, int]:
-    """Rounds of counts as long as they pay, and how many cells are frequent enough for second moments."""
-    popularity, rank, spent = Popularity.none(vault.n_cells), plan.rank_of(vault.n_cells), 0.0
+def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, Prospect]:
+    """Rounds of counts as long as they pay, and what is to be asked then."""
+    popularity, spent = Popularity.none(vault.n_cells), 0.0
     while True:
         cells = plan.next_cells(popularity, vault.n_cells) if spent else popularity.asked
         answer = vault.counts(plan.ROUND, cells)
-        popularity, spent = popularity.add(cells, answer.values, answer.noise), spent + plan.ROUND
-        left = vault.left - plan.NUMBERS - _for_names(vault)
+        popularity = popularity.add(cells, answer.values, answer.noise)
+        if not spent and vault.unit == "user":
+            popularity = popularity.with_total(activity.roots)
+        spent += plan.ROUND
+        left = vault.left - plan.NUMBERS
         if left <= _LEAST_ROUND:
-            return popularity, 0
+            return popularity, Prospect(1.0, 0)
         ahead = foresee(activity, popularity, vault.unit)
-        gain, n_frequent = ahead.best(vault.moments_noise(left))
-        losses = popularity.loss(rank), popularity.loss(rank, plan.next_cells(popularity, vault.n_cells))
-        if plan.pays(left, spent, losses, gain, 1.0):
-            n_frequent = 0
+        n_frequent = ahead.best(vault.moments_noise(left))[1]
+        by_taste, by_counts = prospects(vault, ahead, popularity, left, n_frequent)
+        loss = Loss.of(popularity, vault.n_cells, popularity.order[: by_counts.n_named])
+        best = (
+            by_taste if by_taste.worth(loss, spent) >= _all_counts(vault, by_counts, loss, spent, left) else by_counts
+        )
         after = left - plan.ROUND
         if after <= _LEAST_ROUND:
-            return popularity, n_frequent
-        later = ahead.gain(n_frequent, vault.moments_noise(after)) if n_frequent else 1.0
-        if not plan.pays(plan.ROUND, spent, losses, gain if n_frequent else 1.0, later):
-            return popularity, n_frequent
+            return popularity, best
+        later = prospects(vault, ahead, popularity, after, best.n_frequent)[0]
+        if later.worth_later(loss, spent) <= best.worth(loss, spent):
+            return popularity, best
 
 
-def ask_names(vault: LikesVault, popularity: Popularity) -> ItemIndex:
-    """The declared list, or the items that pass the threshold; all that is left of the budget goes there."""
+def prospects(
+    vault: LikesVault, ahead: Foresight, popularity: Popularity, left: float, n_frequent: int
+) -> tuple[Prospect, Prospect]:
+    """The best use of what is left, with second moments of so many cells and without."""
     if vault.declared is not None:
-        return ItemIndex(vault.declared, vault.declared)
-    share = _SHY * vault.left
-    cells = plan.cells_to_name(popularity, vault.naming_threshold(share), by_person=vault.unit == "user")
-    return ItemIndex(None, vault.names(share, cells))
+        gain = ahead.gain(n_frequent, vault.moments_noise(left)) if n_frequent else 1.0
+        return Prospect(gain, n_frequent), Prospect(1.0, 0)
+    naming, wanted = Naming(popularity.possible, vault.unit == "user"), max(plan.RANK, n_frequent)
+    far = vault.naming_threshold(left) / vault.naming_noise(left)  # the same for all shares, but for a trace
+
+    def named(share: float) -> tuple[Foresight, int]:
+        noise = vault.naming_noise(share)
+        chances, n_named = naming.best(far * noise, noise, wanted)
+        return replace(ahead, nameable=chances), n_named
+
+    lists, n_named = named(left)
+    by_counts = Prospect(lists.plain, 0, left, n_named)
+    if not n_frequent:
+        return by_counts, by_counts
+    found = []
+    for part in plan.NAMES:
+        lists, n_named = named(part * left)
+        gain = lists.gain(n_frequent, vault.moments_noise((1 - part) * left))
+        found.append(Prospect(gain, n_frequent, part * left, n_named))
+    return max(found, key=lambda one: one.gain), by_counts
+
+
+def _all_counts(vault: LikesVault, by_counts: Prospect, loss: Loss, spent: float, left: float) -> float:
+    """What lists are worth if all that is left goes into counts: more rounds of them, or those of named items."""
+    if vault.declared is None:
+        return by_counts.worth(loss, spent)
+    return by_counts.worth(loss.after_round(spent, left), spent)
+
+
+def ask_names(vault: LikesVault, popularity: Popularity, ahead: Prospect) -> tuple[Popularity, ItemIndex]:
+    """The declared list, or the items that pass the threshold: their weights tell popularity once more."""
+    if vault.declared is not None:
+        return popularity, ItemIndex(vault.declared, vault.declared)
+    announce("Asking which items may be named")
+    share = _SHY * (ahead.names if ahead.n_frequent else vault.left)
+    naming = Naming(popularity.believed[popularity.order], vault.unit == "user")
+    wanted = max(plan.RANK, ahead.n_frequent)
+    n_named = naming.best(vault.naming_threshold(share), vault.naming_noise(share), wanted)[1]
+    found = vault.named(share, popularity.order[:n_named])
+    index = ItemIndex(None, found.names)
+    cells, place = np.unique(index.named_cells, return_inverse=True)
+    weights = np.bincount(place, found.values, len(cells)).astype(np.float64)
+    return popularity.add(cells, weights, found.noise) if len(cells) else popularity, index
+
+
+def _frequent(popularity: Popularity, index: ItemIndex, n_frequent: int) -> Ints:
+    """The most popular cells, of those in which something may be named."""
+    able = (
+        popularity.order[np.isin(popularity.order, index.named_cells)] if index.declared is None else popularity.order
+    )
+    return able[:n_frequent]
 
 
 def _ask_taste(vault: LikesVault, popularity: Popularity, frequent: Ints) -> LikesSide | None:
@@ -142,14 +196,14 @@ def _ask_taste(vault: LikesVault, popularity: Popularity, frequent: Ints) -> Lik
     answer = vault.numbers(plan.NUMBERS, frequent)
     activity = Activity.of(answer.values, answer.noise, len(frequent))
     centre = popularity.shown[frequent] / popularity.shown[frequent].sum()
-    left, part = vault.left - _for_names(vault), plan.first_moments(popularity, vault.n_cells)
+    left, part = vault.left, plan.first_moments(popularity, vault.n_cells)
     first = _ask_moments(vault, _SHY * part * left, frequent, centre, activity)
     evidence = weigh(first)
     if evidence.strength is None:
         return None
     if part == 1.0:
         return read_taste(shown(popularity), frequent, first, evidence)
-    second = _ask_moments(vault, _SHY * (vault.left - _for_names(vault)), frequent, centre, activity)
+    second = _ask_moments(vault, _SHY * vault.left, frequent, centre, activity)
     moments = pooled(first, second)
     return read_taste(shown(popularity), frequent, moments, weigh(moments))
 
@@ -189,7 +243,3 @@ def _ask_counts(vault: LikesVault, popularity: Popularity, share: float) -> Popu
     cells = plan.next_cells(popularity, vault.n_cells)
     answer = vault.counts(_SHY * share, cells)
     return popularity.add(cells, answer.values, answer.noise)
-
-
-def _for_names(vault: LikesVault) -> float:
-    return plan.NAMES if vault.declared is None else 0.0

@@ -120,7 +120,7 @@ def made_up_people(release: LikesRelease) -> MadeUp:
         ranks += [int(rank[code]) for code in shown]
         if len(lists) < _SHOWN:
             lists.append(([_name(release, code) for code in done], [_name(release, code) for code in shown[:5]]))
-    return MadeUp(_PEOPLE, f"{len(seen) / n:.1%}", f"{int(np.median(ranks)):,}", lists)
+    return MadeUp(_PEOPLE, f"{100 * len(seen) / n:.1f} %", f"{int(np.median(ranks)):,}", lists)
 
 
 def _scores(release: LikesRelease, done: Ints) -> Floats:

@@ -7,7 +7,7 @@ from dpsr import DPSR
 from dpsr.audit.likes import auditing
 from dpsr.audit.likes.auditing import audit_blocks, audit_likes, audit_one_run, audit_other_people
 from dpsr.audit.likes.planted import PLANTED_LIKES
-from dpsr.audit.likes.questions import LikesSetting, counts, counts_twice, moments, pairs, people_numbered
+from dpsr.audit.likes.questions import LikesSetting, counts, counts_twice, moments, names, pairs, people_numbered
 from dpsr.audit.people.auditing import finding_of
 from dpsr.audit.request import AuditRequest
 from dpsr.errors import ParameterError
@@ -42,6 +42,12 @@ def test_somebody_with_two_cells_adds_all_that_second_moments_allow():
     assert 0.5 * found.claimed < found.lower < found.claimed
 
 
+@pytest.mark.parametrize("unit", ["user", "rating"])
+def test_the_weight_of_a_named_item_tells_no_more_of_one_person_than_the_receipt_says(unit):
+    found = asked(names, unit=unit, n=1 << 13)
+    assert 0.4 * found.claimed < found.lower < found.claimed
+
+
 def test_an_interaction_of_a_busy_person_moves_pairs_by_nearly_all_that_they_allow():
     found = asked(pairs, epsilon=8.0, unit="rating", n=1 << 12)
     assert 0.3 * found.claimed < found.lower < found.claimed
@@ -72,7 +78,7 @@ def test_a_report_has_a_line_for_every_attack_and_a_release_is_audited_by_what_i
     report = audit_likes("user", 3.0, DELTA, seed=1, canaries=2_000)
     assert not report.rejected
     assert not report.curator_only
-    assert len(report.findings) == 7
+    assert len(report.findings) == 8
 
 
 def test_what_makes_no_sense_is_refused():

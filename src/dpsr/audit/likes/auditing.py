@@ -15,7 +15,16 @@ import numpy as np
 from dpsr.arrays import Floats
 from dpsr.audit.findings import CONFIDENCE, AuditReport, Finding
 from dpsr.audit.likes.planted import PLANTED_LIKES
-from dpsr.audit.likes.questions import STARS, LikesSetting, counts, counts_twice, moments, pairs, people_numbered
+from dpsr.audit.likes.questions import (
+    STARS,
+    LikesSetting,
+    counts,
+    counts_twice,
+    moments,
+    names,
+    pairs,
+    people_numbered,
+)
 from dpsr.audit.people.auditing import attempted, every_finding, generator_of, noise_of
 from dpsr.audit.people.crowd import CanaryPeople
 from dpsr.audit.people.invariance import differences
@@ -35,7 +44,7 @@ _EACH = {"user": 16, "rating": 1}
 _PEOPLE = 60
 
 _COUNTED = {"weighted counts": counts, "weighted counts, asked twice": counts_twice}
-_PEOPLE_NUMBERED = {"how many people": people_numbered}
+_PEOPLE_NUMBERED = {"how many people": people_numbered, "names": names}
 
 TRIALS = {
     "user": {**_COUNTED, "second moments of presence": moments, **_PEOPLE_NUMBERED},

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpsr.arrays import Ints
-from dpsr.audit.likes.questions import LikesSetting, counts, counts_twice, moments, pairs, people_numbered
+from dpsr.audit.likes.questions import LikesSetting, counts, counts_twice, moments, names, pairs, people_numbered
 from dpsr.audit.people.planted import ExactCount, HalvedBound, ReusedNoise
 from dpsr.audit.people.questions import Trial
 from dpsr.privacy.noise import NoiseSource
@@ -58,6 +58,12 @@ def halved_pairs(setting: LikesSetting, noise: NoiseSource, rng: np.random.Gener
     return replace(found, name="noise for half the bound of pairs")
 
 
+def halved_names(setting: LikesSetting, noise: NoiseSource, rng: np.random.Generator) -> Trial:
+    """Noise for half the bound of names."""
+    found = names(replace(setting, vaults=_HalvedBound), noise, rng)
+    return replace(found, name="noise for half the bound of names")
+
+
 def two_blocks(setting: LikesSetting, noise: NoiseSource, rng: np.random.Generator) -> Trial:
     """Everybody's interactions in two blocks, each half bounded by itself."""
     return replace(counts(setting, noise, rng, halves=True), name="a person in two blocks")
@@ -77,6 +83,7 @@ PLANTED_LIKES: tuple[Planted, ...] = (
     halved_bound,
     halved_products,
     halved_pairs,
+    halved_names,
     two_blocks,
     reused_noise,
     exact_count,

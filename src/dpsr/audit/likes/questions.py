@@ -5,6 +5,7 @@
     second moments of presence     canaries with two cells each, where nobody else has both
     pairs of presence              people with many cells, one of which is there or not
     numbers of interactions        one small vault a trial: a person more among a few others
+    names                          weights of items that others name anyway, with one person more on each
 
 Every question is asked for nearly all of the budget, so that its claim is the epsilon that was asked for.
 """
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from dpsr.arrays import Floats
+from dpsr.arrays import Floats, Ints
 from dpsr.audit.people.crowd import OTHER_ITEMS, CanaryPeople
 from dpsr.audit.people.questions import FEW, MANY, NEARLY, SOME, Trial
 from dpsr.engine import MemoryTable
@@ -37,6 +38,9 @@ _PAIRS = 256
 _BUSY, _MANY_CELLS = 24, 8
 """People in one question about pairs, and cells of each: all pairs with one of them weigh nearly the whole bound."""
 
+_MOST_NAMING = 1 << 20
+"""People in the question about names."""
+
 LikesVaults = Callable[..., LikesVault]
 
 
@@ -54,8 +58,8 @@ class LikesSetting:
         """Interactions of a canary: one where one interaction is the unit."""
         return 4 if self.unit == "user" else 1
 
-    def open(self, likes: InteractionTable, declared: pa.Array, noise: NoiseSource) -> LikesVault:
-        """A vault of the unit, with the declared list."""
+    def open(self, likes: InteractionTable, declared: pa.Array | None, noise: NoiseSource) -> LikesVault:
+        """A vault of the unit, with the declared list, if any."""
         make = self.vaults or (PeopleLikesVault if self.unit == "user" else SingleLikesVault)
         return make(likes.table, self.epsilon, self.delta, noise=noise, declared=declared)
 
@@ -125,6 +129,28 @@ def pairs(setting: LikesSetting, noise: NoiseSource, rng: np.random.Generator, n
         claim = max(claim, setting.claimed(vault))
     name = "pairs of presence, one interaction each"
     return Trial(name, np.concatenate(numbers)[:, None], np.concatenate(bits), claim)
+
+
+def names(setting: LikesSetting, noise: NoiseSource, rng: np.random.Generator, n: int = MANY // 4) -> Trial:
+    """The weights of named items: so many people name each of them that one more or less only moves its weight."""
+    empty = setting.open(_once_each(pa.array([0]), np.zeros(1, dtype=np.int64)), None, noise)
+    others = int(empty.naming_threshold(NEARLY) + 8 * empty.naming_noise(NEARLY)) + 1
+    n = min(n, max(_MOST_NAMING // others, 1))
+    bits, items = rng.random(n) < 0.5, pa.array(np.arange(n, dtype=np.int64))
+    vault = setting.open(_once_each(items, others + bits), None, noise)
+    found = vault.named(NEARLY, np.arange(vault.n_cells))
+    weights = np.zeros(n)
+    weights[np.array(found.names.to_pylist(), dtype=np.int64)] = found.values / found.noise
+    return Trial("weights of named items, one person each", weights[:, None], bits, setting.claimed(vault))
+
+
+def _once_each(items: pa.Array, people: Ints) -> InteractionTable:
+    """So many `people` for each item, each of whom did something there once."""
+    owners = np.repeat(np.arange(len(items)), people)
+    indptr, ids = np.arange(len(owners) + 1, dtype=np.int64), pa.array(np.arange(len(owners)))
+    return InteractionTable(
+        MemoryTable(Mask(ids, items, indptr, owners.astype(np.int32)), {WEIGHT: np.ones(len(owners))})
+    )
 
 
 def people_numbered(setting: LikesSetting, noise: NoiseSource, rng: np.random.Generator, n: int = FEW) -> Trial:

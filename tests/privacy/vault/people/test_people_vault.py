@@ -323,6 +323,19 @@ def test_the_threshold_is_the_lowest_that_keeps_the_tail_inside_its_part_of_delt
     assert vault.naming_threshold(0.5) == part.cut / (1 << 20)
 
 
+@pytest.mark.parametrize("unit", VAULTS)
+def test_named_items_come_with_the_weights_by_which_they_passed(unit):
+    """Oracle: everybody has two items, and noise is small at a large epsilon."""
+    vault = opened(crowd(), VAULTS[unit], epsilon=30.0, declared=None)
+    found = vault.named(0.9, np.arange(HASHED_CELLS))
+    part = vault.certificate().parts[0]
+    assert found.noise == pytest.approx(sqrt(part.variance) / (1 << 20)) == pytest.approx(vault.naming_noise(0.9))
+    assert (found.values > vault.naming_threshold(0.9)).all()
+    weight = dict(zip(found.names.to_pylist(), found.values, strict=True))["0"]
+    expected = {"user": 399 / np.sqrt(2) + 1 / np.sqrt(3), "rating": 400.0}[unit]
+    assert weight == pytest.approx(expected, abs=6 * found.noise)
+
+
 def test_items_in_cells_that_were_not_wanted_are_not_named():
     vault = opened(crowd(), epsilon=10.0, declared=None)
     wanted = vault._reader.cell_of[vault._items.to_pylist().index(0)]

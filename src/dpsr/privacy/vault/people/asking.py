@@ -27,6 +27,7 @@ from dpsr.certify.people import (
     GRID,
     MOST_NAMED,
     NAMES,
+    SQUARED_BOUND,
     NormalPart,
     PersonPart,
     RatingPart,
@@ -58,6 +59,13 @@ class NoisyAnswer:
 
     values: Floats
     noise: float
+
+
+@dataclass(frozen=True, eq=False)
+class NamedItems(NoisyAnswer):
+    """Items that passed the threshold, as text, ascending, with the noisy weights by which they did."""
+
+    names: pa.Array
 
 
 class AskedTable(ABC):
@@ -102,7 +110,14 @@ class AskedTable(ABC):
         return sum((part.squared_mu(self.unit) or Fraction(0) for part in self._parts), Fraction(0))
 
     def names(self, share: float, cells: Ints) -> pa.Array:
-        """Of the items in `cells`, those whose noisy weight passes the threshold, as text, ascending.
+        """Of the items in `cells`, those whose noisy weight passes the threshold, as text, ascending."""
+        return self.named(share, cells).names
+
+    def named(self, share: float, cells: Ints) -> NamedItems:
+        """The same with the noisy weights that passed.
+
+        They are free: but for the chance that an item of one person alone passes, which is a part of delta, what comes
+        back follows from noisy weights of items that others have too, and these are what mu is the price of.
 
         An item to which nobody gave a weight does not exist here: it cannot pass. How many items there are is told by
         nothing: the receipt counts none. Names are text in one spelling, for whether all ids are numbers is a secret.
@@ -121,11 +136,16 @@ class AskedTable(ABC):
 
         part = self._describe(NAMES, share, 0)
         noisy = self._noisy(part, one, (len(names),), None, absent=-(1 << 62))
-        return pa.array(names[np.flatnonzero(noisy > (part.cut or 0))], pa.string())
+        passed = np.flatnonzero(noisy > (part.cut or 0))
+        return NamedItems(noisy[passed] / GRID, sqrt(part.variance) / GRID, pa.array(names[passed], pa.string()))
 
     def naming_threshold(self, share: float) -> float:
         """The weight an item needs to be named, in whole ratings or interactions of people with one."""
         return (self._describe(NAMES, share, 0).cut or 0) / GRID
+
+    def naming_noise(self, share: float) -> float:
+        """The deviation of the noise in such weights."""
+        return sqrt(SQUARED_BOUND / (self.squared_mu * Fraction(share))) / GRID
 
     @property
     @abstractmethod
