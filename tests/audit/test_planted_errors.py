@@ -149,6 +149,7 @@ def given(options, module, patch, tmp_path):
         "tmp_path": lambda: tmp_path,
         "monkeypatch": lambda: patch,
         "division": lambda: module.division_of(people()),
+        "contrasts": lambda: module.contrasts_of(people()),
         "raw": lambda: RawTable.of(people()),
         "silent": lambda: patch.setattr(
             "dpsr.privacy.vault.vault.discrete_laplace", lambda scale, n, noise: np.zeros(n, dtype=np.int64)
@@ -226,12 +227,24 @@ ERRORS = (
     Error(
         "full weights of ratings that are asked one by one",
         (
-            (vars(Division)["item_weights"].fget, "shares * self.light // SIXTEENTHS", "shares * GRID // SIXTEENTHS"),
-            (vars(Division)["user_weights"].fget, "[GRID, self.light]", "[GRID, GRID]"),
+            (vars(Division)["_whole"].fget, "[GRID, self.light]", "[GRID, GRID]"),
             (vars(DividedSumsPart)["light_epsilon"].fget, "self._moves(self.light)", "self._moves(self.light) / 8"),
         ),
         called(VAULT, "test_divided_sums_move_by_at_most_what_each_rating_pays_for", "ratings", "silent", "division"),
         Trial("divided sums and symbols", runs=1 << 17),
+    ),
+    Error(
+        "sums over all ratings twice as heavy as paid for",
+        ((Vault.divided_sums, "sign * clipped * pooled[codes]", "2 * sign * clipped * pooled[codes]"),),
+        called(
+            VAULT,
+            "test_sums_over_all_ratings_are_paid_for_with_those_of_rows",
+            "ratings",
+            "silent",
+            "division",
+            "contrasts",
+        ),
+        Trial("noisy sums with signs", runs=1 << 12),
     ),
     Error(
         "half the sensitivity for the sum of all ratings",

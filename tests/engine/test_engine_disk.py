@@ -57,6 +57,16 @@ def check_equal(ratings, folder, epsilon):
     return raw.table
 
 
+def test_sums_over_all_ratings_are_the_same_on_disk(cut, tmp_path, monkeypatch):
+    """They are bought on larger sets than this; here because nothing else may be chosen."""
+    ratings = realistic(0, n_users=80, n_items=50, n_ratings=2_500)
+    monkeypatch.setattr("dpsr.value.allocation._POOLED", (1 / 16,))
+    check_equal(ratings, tmp_path, 0.5)
+    part = DPSR(0.5).fit(ratings).certificate.parts[1]
+    assert part.families[2] == ("contrasts", 121)
+    assert {weights[2] for weights in part.weights} == {16}
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 5.0])
 def test_the_fit_is_the_one_in_memory_bit_for_bit(tmp_path, cut, epsilon):
     ratings = realistic(0, n_users=80, n_items=50, n_ratings=2_500, timestamps=True)

@@ -87,6 +87,15 @@ def check_equal(ratings, raw, epsilon, *, drawn=True):
     assert there.certificate.public == inside.certificate.public
 
 
+def test_sums_over_all_ratings_are_those_of_memory(session, cut, monkeypatch):
+    """They are bought on larger sets than this; here because nothing else may be chosen."""
+    monkeypatch.setattr("dpsr.value.allocation._POOLED", (1 / 16,))
+    ratings = small()
+    raw = on_spark(session, ratings)
+    check_equal(ratings, raw, 0.5, drawn=False)
+    raw.table.close()
+
+
 def test_symbols_are_those_of_memory_and_predictions_agree_to_a_millionth(session, cut):
     ratings = small(timestamps=True)
     raw = on_spark(session, ratings)

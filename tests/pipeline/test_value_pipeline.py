@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from benchmarks.taste_sets import TasteSet
 from sklearn.base import clone
 
 from dpsr import DPSR, Ratings, Scale, load_release
@@ -16,6 +17,7 @@ from dpsr.engine.division import Division
 from dpsr.errors import NotFittedError, PrivacyError
 from dpsr.evaluate.baselines import Bias
 from dpsr.pipeline.value import ask_sums, ask_usage
+from dpsr.pipeline.verification import verify_release
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import Vault, vault
 from dpsr.value.allocation import Allocation
@@ -293,6 +295,55 @@ def test_the_sums_are_asked_and_read_as_stated(people, monkeypatch):
     assert noise == pytest.approx(2 * (2 * c / 0.5) ** 2, rel=1e-2)
     np.testing.assert_allclose(sums.item_variance, noise + w**2 * spread * mask.item_counts, rtol=1e-6)
     np.testing.assert_allclose(sums.user_variance, noise + (1 - w) ** 2 * spread * mask.user_counts, rtol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def with_contrasts(people):
+    """Fits that must buy sums over all ratings, sums alone and some ratings beside them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpsr.value.allocation._POOLED", (1 / 16,))
+        return {epsilon: DPSR(epsilon, random_state=4).fit(people) for epsilon in (0.8, 1.5)}
+
+
+def test_sums_over_all_ratings_cost_nothing_more_and_the_release_verifies(with_contrasts, tmp_path):
+    for epsilon, model in with_contrasts.items():
+        assert 0.999 * epsilon < model.certificate.epsilon <= epsilon
+        assert [name for name, _ in model.certificate.parts[1].families] == ["items", "users", "contrasts"]
+        model.save(tmp_path / f"{epsilon}")
+        found = verify_release(tmp_path / f"{epsilon}")
+        assert found.intact, found.fails
+        assert "sums of all ratings with public signs" in (tmp_path / f"{epsilon}" / "card.html").read_text("utf-8")
+
+
+def test_the_sums_over_all_ratings_are_read_as_stated(people, monkeypatch):
+    """Oracle: what is left of a signed sum at the mean, and the noise of its ratings, sum by sum."""
+    monkeypatch.setattr(vault, "discrete_laplace", lambda scale, n, noise: np.zeros(n, dtype=np.int64))
+    division = replace(Division.uniform(people.mask.census.shape, 6), pooled=64)
+    v, design, y = Vault(people, 2.0, noise=NoiseSource.system()), Design.of(people.mask), np.linspace(-1, 1, 5)
+    usage = ask_usage(v, y, 0.1)
+    pooled = ask_sums(v, design, usage, y, Allocation(0.1, 0.5, division)).pooled
+    part, family = v.certificate().parts[-1], tabulate(y, usage.log_base, 0.0)
+    point = int(np.argmin(np.abs(family.means - usage.mean)))
+    c = max(part.steps) * part.step * DIVIDED_GRID / 2
+    offset, slope, _ = window_moments(family, point, c)
+    level, wanted = offset + slope * (usage.mean - family.means[point]), np.zeros((11, 11))
+    for u, j, value in zip(people.mask.users, people.mask.items, people.values, strict=True):
+        k, line = (np.abs(row[1:]).argmax() for row in (design.x[u], design.z[j]))
+        cut = min(max((value - 3) / 2 - family.means[point], -c), c) - level
+        wanted[k, line] += 0.25 * np.sign(design.x[u, 1 + k] * design.z[j, 1 + line]) * cut
+    np.testing.assert_allclose(pooled.values, wanted.ravel(), atol=2e-2)
+    assert (pooled.variance >= 2 * (2 * c / 0.5) ** 2 * 0.99).all()
+
+
+def test_sums_over_all_ratings_find_tastes_that_features_tell_together():
+    """Everybody likes what is like them: at an epsilon where single rows tell nothing of it."""
+    train, test = TasteSet("", 150, 60, taste=1.0, noise=0.4, quality=0.1, kind=0.1).draw(1500).split(0.2, seed=0)
+    errors = []
+    with pytest.MonkeyPatch.context() as patch:
+        for weight in (0.0, 1 / 8):
+            patch.setattr("dpsr.value.allocation._POOLED", (weight,))
+            errors.append(np.std(predicted(DPSR(0.5, random_state=1).fit(train).model_, test) - test.values))
+    assert errors[1] < 0.97 * errors[0]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 5])

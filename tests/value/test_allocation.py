@@ -14,7 +14,8 @@ from dpsr.engine import MemoryTable
 from dpsr.errors import PrivacyError
 from dpsr.types import Census
 from dpsr.value.allocation import Allocation, Components, allocate, best_tables, explained_share, forecast
-from dpsr.value.expected import OCTAVES, Prices, ShareTables, Side, expected_error
+from dpsr.value.expected import Prices, ShareTables, expected_error
+from dpsr.value.octaves import OCTAVES, Side
 
 STARS = Scale(1, 5)
 
@@ -80,7 +81,7 @@ def share_asked(mask, epsilon):
 
 
 def test_more_ratings_are_asked_one_by_one_the_larger_the_budget_without_a_jump():
-    shares = [share_asked(MASKS["many"], epsilon) for epsilon in (0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 6.0)]
+    shares = [share_asked(MASKS["many"], epsilon) for epsilon in (0.1, 0.5, 1.0, 1.2, 1.5, 2.0, 3.0, 6.0)]
     assert shares[0] == 0
     assert shares[-1] > 0.95
     assert (np.diff(shares) > -0.02).all()
@@ -114,7 +115,7 @@ def error_by_hand(mask, tables, prices, p):
             n, A, Q, S, twice = total / n_rows - 1, 0.0, 0.0, 0.0, 0.0
             for o, (_, there) in other.items():
                 a, b = (k, o) if side == "item" else (o, k)
-                h = tables.item[a, b] if side == "item" else 1 - tables.item[a, b]
+                h = (1 - tables.pooled) * (tables.item[a, b] if side == "item" else 1 - tables.item[a, b])
                 asked = tables.asked[a, b]
                 A += n * there / N * h * (1 - asked + light * asked)
                 Q += n * there / N * h**2 * (1 - asked + light**2 * asked)
@@ -140,12 +141,14 @@ def error_by_hand(mask, tables, prices, p):
                 R[side] = sum(m * known / (1 + known) for m, known in x)
         error += T / 2 * (1 - R["item"] * R["user"])
     asked = sum(ta * tb / N * tables.asked[a, b] for a, (_, ta) in sides[0].items() for b, (_, tb) in sides[1].items())
-    return error + p.features / (1 + p.features / 30 * shared) + p.products / (1 + p.products / 64 * asked * i)
+    reach, scatter = (tables.pooled**k * (N - asked + light**k * asked) / 121 for k in (1, 2))
+    known = asked * i + (s * 3.0 * reach) ** 2 / (prices.noise + var * scatter + 1e-12)
+    return error + p.features / (1 + p.features / 30 * shared) + p.products / (1 + p.products / 64 * known)
 
 
-def some_tables(seed, light):
+def some_tables(seed, light, pooled=0.0):
     rng = np.random.default_rng(seed)
-    return ShareTables(rng.random((OCTAVES, OCTAVES)), rng.random((OCTAVES, OCTAVES)), light)
+    return ShareTables(rng.random((OCTAVES, OCTAVES)), rng.random((OCTAVES, OCTAVES)), light, pooled)
 
 
 def expected(mask, tables, prices, p=None):
@@ -155,9 +158,9 @@ def expected(mask, tables, prices, p=None):
 
 
 @pytest.mark.parametrize("name", MASKS)
-@pytest.mark.parametrize("light", [0.0, 0.1])
-def test_the_expected_error_is_the_stated_formula(name, light):
-    tables, prices = some_tables(3, light), Prices(4.0, 0.3)
+@pytest.mark.parametrize(("light", "pooled"), [(0.0, 0.0), (0.1, 0.0), (0.1, 0.2)])
+def test_the_expected_error_is_the_stated_formula(name, light, pooled):
+    tables, prices = some_tables(3, light, pooled), Prices(4.0, 0.3)
     found, _ = expected(MASKS[name], tables, prices)
     assert found == pytest.approx(error_by_hand(MASKS[name], tables, prices, Components()), rel=1e-9)
     assert expected(MASKS[name], tables, Prices(4.0, 0.0))[0] > found - 1e-12
@@ -176,8 +179,8 @@ def test_the_expected_error_knows_tastes_that_the_mask_does_not_show(structure):
 def test_hidden_tastes_are_worth_nothing_below_a_threshold_and_much_above_it():
     parts, half = Components().with_structure(0.0), np.full((OCTAVES, OCTAVES), 0.5)
     open_ = [
-        expected(MASKS["many"], ShareTables(half, np.ones_like(half), 0.0), Prices(1e9, rho), parts)[0]
-        - expected(MASKS["many"], ShareTables(half, np.ones_like(half), 0.0), Prices(1e9, rho), NO_TASTE)[0]
+        expected(MASKS["many"], ShareTables(half, np.ones_like(half), 0.0, 0.0), Prices(1e9, rho), parts)[0]
+        - expected(MASKS["many"], ShareTables(half, np.ones_like(half), 0.0, 0.0), Prices(1e9, rho), NO_TASTE)[0]
         for rho in (0.02, 0.05, 0.9)
     ]
     assert open_[:2] == pytest.approx([0.0, 0.0], abs=1e-3), "as much as if there were no tastes, only more noise"
@@ -197,7 +200,7 @@ def test_structure_moves_tastes_between_what_shows_and_what_is_hidden():
 
 def test_some_of_the_ratings_asked_one_by_one_are_dealt_whatever_their_counts():
     """Else slopes would be learned on one kind of partner and used on another."""
-    tables, _ = best_tables(MASKS["people"], STARS, 2.5)
+    tables, _ = best_tables(MASKS["people"], STARS, 1.7)
     items, users = (Side.of(c, 0.1, 0.1).mass for c in (MASKS["people"].item_counts, MASKS["people"].user_counts))
     mean = items @ tables.asked @ users
     assert 0 < mean < 1
@@ -212,8 +215,8 @@ def census_of(times):
 
 def test_large_sets_ask_for_less_of_a_promise():
     """What must be learned is the same, and forty times as many ratings tell it."""
-    assert not allocate(census_of(1), STARS, 0.7).asks_ratings
-    assert allocate(census_of(40), STARS, 0.7).asks_ratings
+    assert not allocate(census_of(1), STARS, 0.9).asks_ratings
+    assert allocate(census_of(40), STARS, 0.9).asks_ratings
 
 
 def test_the_gradient_is_that_of_the_expected_error():
@@ -232,6 +235,15 @@ def test_the_gradient_is_that_of_the_expected_error():
             assert gain[a, b] == pytest.approx(slope, rel=1e-3, abs=1e-7)
 
 
+def test_sums_over_all_ratings_are_bought_where_so_many_ratings_feed_them():
+    """They cost every row the same and tell more the more ratings there are; without tastes in the mask, nothing."""
+    weights = [allocate(census_of(times), STARS, 0.5).division.pooled for times in (1, 5, 40)]
+    assert weights[0] == 0
+    assert 0 < weights[2] < weights[1], "with more ratings a smaller weight tells as much"
+    assert allocate(census_of(40), STARS, 0.5, Components().with_structure(0.0)).division.pooled == 0
+    assert allocate(census_of(40), STARS, 5.0).division.pooled == 0, "everybody is asked, nobody is left for them"
+
+
 @pytest.mark.parametrize("epsilon", [0.5, 1.5, 6.0])
 def test_no_fixed_share_promises_more_than_the_rule(epsilon):
     for name in ("people", "many", "sparse"):
@@ -240,7 +252,7 @@ def test_no_fixed_share_promises_more_than_the_rule(epsilon):
         half, light = np.full((OCTAVES, OCTAVES), 0.5), min(0.1, 0.2 / epsilon)
         assert error == pytest.approx(expected(mask, tables, _prices(epsilon, tables.light))[0], abs=2e-3)
         for asked in (0.0, 0.3, 0.6, 1.0):
-            fixed = ShareTables(half, np.full_like(half, asked), light if asked else 0.0)
+            fixed = ShareTables(half, np.full_like(half, asked), light if asked else 0.0, 0.0)
             assert error <= expected(mask, fixed, _prices(epsilon, fixed.light))[0] + WORTH
 
 
@@ -286,7 +298,7 @@ def test_the_forecast_is_the_expected_error_and_its_parts_add_up(epsilon):
     error = 1.0 if s.division is None else best_tables(mask, STARS, s.rest)[1]
     assert found.share == pytest.approx(np.sqrt(error + mean_by_hand(mask, s)), rel=1e-6)
     assert found.unknowable == p.residual
-    clear = ShareTables(np.full((OCTAVES, OCTAVES), 0.5), np.ones((OCTAVES, OCTAVES)), 0.0)
+    clear = ShareTables(np.full((OCTAVES, OCTAVES), 0.5), np.ones((OCTAVES, OCTAVES)), 0.0, 0.0)
     best = error_by_hand(mask, clear, Prices(0.0, 1.0), p)
     assert found.unknowable + found.learning == pytest.approx(best, rel=1e-6)
     assert found.noise >= 0

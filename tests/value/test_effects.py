@@ -7,18 +7,18 @@ import pyarrow as pa
 import pytest
 
 from dpsr.data.assemble import mask_of_cells
+from dpsr.engine.contrasts import contrast_map
 from dpsr.engine.division import DividedIncidence, Division
 from dpsr.value.design import Design
 from dpsr.value.effects import (
     _COEFFICIENTS,
     _PSEUDO,
     Effects,
-    NoisySums,
     _Problem,
-    halves,
     learn_effects,
     own_observations,
 )
+from dpsr.value.noisy_sums import NoisySums, PooledSums, halves
 from dpsr.value.priors import EFFECT, ridge
 
 GAIN = 0.6
@@ -108,6 +108,63 @@ def test_one_step_solves_the_dense_normal_equations(small):
     assert (found - exact) @ A @ (found - exact) <= 1e-5 * (exact @ A @ exact)
     for wrong in (0.95, 1.05):
         assert (found - wrong * exact) @ A @ (found - wrong * exact) > 1e-3 * (exact @ A @ exact)
+
+
+def pooled_by_hand(design, sums, dense):
+    """Oracle: the rows of H for sums over all ratings, with the weights that are left of those of rows."""
+    (P, Q), contrasts = dense, design.contrasts
+    n, (m, n_items) = contrasts.n, P.shape
+    H = np.zeros((n * n, design.z.shape[1] * design.x.shape[1] + n_items + m))
+    for u in range(m):
+        for j in range(n_items):
+            k, line = int(contrasts.users[u]), int(contrasts.items[j])
+            if P[u, j] + Q[u, j] == 0 or k == 0 or line == 0:
+                continue
+            row = np.concatenate([np.kron(design.z[j], design.x[u]), np.eye(n_items)[j], np.eye(m)[u]])
+            weight = {192: 64, 30: 10}[round(256 * (P[u, j] + Q[u, j]))] / 256
+            H[(abs(k) - 1) * n + abs(line) - 1] += GAIN * weight * np.sign(k) * np.sign(line) * row
+    return H
+
+
+def test_sums_over_all_ratings_are_a_third_family_of_the_same_normal_equations(small):
+    """The same step with the third family, against the dense solution; without it the solution is another."""
+    design, _, sums, effects = small
+    mask = np.zeros((12, 9), dtype=bool)
+    mask[next(iter(design.table.scan())).rows, next(iter(design.table.scan())).items] = True
+    division = replace(sums.weights._division, pooled=64)
+    weights = DividedIncidence(design.table, division)
+    rng, dense, n = np.random.default_rng(3), weights_by_hand(weights, mask), design.contrasts.n
+    through = contrast_map(design.table, division, design.contrasts, design.x, design.z)
+    pooled = PooledSums.of(
+        design.contrasts, through, rng.normal(size=n * n), noise=0.01, spread=0.1, gain=GAIN, one_slope=0.0
+    )
+    sums = replace(sums, weights=weights, pooled=pooled)
+    H, third = sums_by_hand(design, dense), pooled_by_hand(design, sums, dense)
+    np.testing.assert_allclose(pooled.forward(effects.weights, effects.item, effects.user), third @ flat(effects))
+    H = np.vstack([H, third])
+    R = np.concatenate([sums.item_variance, sums.user_variance, pooled.variance])
+    A = H.T @ (H / R[:, None]) + np.diag(prior_precision(design, effects))
+    T = np.concatenate([sums.item_values, sums.user_values, pooled.values])
+    exact = np.linalg.solve(A, H.T @ (T / R))
+    found = flat(_Problem(design, sums).solve(effects, effects.ridge, 0.06))
+    assert (found - exact) @ A @ (found - exact) <= 1e-5 * (exact @ A @ exact)
+    alone = flat(_Problem(design, replace(sums, pooled=None)).solve(effects, effects.ridge, 0.06))
+    assert (alone - exact) @ A @ (alone - exact) > 1e-2 * (exact @ A @ exact)
+
+
+def test_what_slopes_add_to_sums_over_all_ratings_counts_as_noise(small):
+    design, _, sums, _ = small
+    division = replace(sums.weights._division, pooled=64)
+    through = contrast_map(design.table, division, design.contrasts, design.x, design.z)
+    values = np.zeros(design.contrasts.n**2)
+    with_slopes, without = (
+        PooledSums.of(design.contrasts, through, values, noise=0.5, spread=0.2, gain=GAIN, one_slope=slope)
+        for slope in (0.1, 0.0)
+    )
+    np.testing.assert_allclose(without.variance, 0.5 + 0.2 * through.squares)
+    np.testing.assert_allclose(
+        with_slopes.variance - without.variance, GAIN**2 * 0.1 * (through.user_slopes + through.item_slopes)
+    )
 
 
 def test_the_precision_of_the_weights_is_a_sum_of_kronecker_products(small):

@@ -4,6 +4,7 @@
                           window must not be seen outside
     divided               one rating in divided sums and, if the division asks it, through a channel
     total                 one rating in the sum of all ratings
+    contrasts             one rating in sums over all ratings with public signs
     several channels      one rating through a channel chosen in public, among channels with different symbols
     two blocks            two ratings at the same place of two blocks, many small blocks
     far apart             two ratings of one block, so far apart that their random bits are fetched one after the other
@@ -24,6 +25,7 @@ from dpsr.arrays import Levels
 from dpsr.audit.stage1 import ITEM_SHARE, Draw, in_sums_alone, paired
 from dpsr.audit.trials import Labels, Trial, alone, as_table, one_rating
 from dpsr.engine import BlockResult, MemoryTable
+from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.division import GRID, SIXTEENTHS, Division
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.privacy.channels import Channel, optimal_channel, randomised_response
@@ -98,6 +100,24 @@ def total(name: str, scale: Scale, epsilon: float, runs: int = 1 << 13) -> Trial
 
     def ask(vault: Vault) -> float:
         return float(vault.total(scale.midpoint, epsilon=epsilon).values[0])
+
+    def observe(levels: Levels, noise: NoiseSource) -> Labels:
+        tables = (as_table(row[None], scale) for row in levels)
+        return _bins(np.array([ask(Vault(table, epsilon, noise=noise)) for table in tables]), half)
+
+    return Trial(name, _receipt(scale, epsilon, ask), ((0,), (last,)), observe, _EDGES + 1, runs)
+
+
+def contrasts(name: str, scale: Scale, epsilon: float, runs: int = 1 << 13) -> Trial:
+    """Sums over all ratings with signs, of a table that has a single rating, all of whose weight lies there."""
+    last, half = scale.n_levels - 1, scale.width / 4
+    one = np.ones(1, dtype=np.int8)
+
+    def ask(vault: Vault) -> float:
+        division = Division.uniform(vault.census.shape, 0, pooled=GRID)
+        classes = Contrasts(-one, one, 1)
+        found = vault.divided_sums(scale.midpoint, half, division=division, epsilon=epsilon, contrasts=classes)
+        return float(found[2].values[0])
 
     def observe(levels: Levels, noise: NoiseSource) -> Labels:
         tables = (as_table(row[None], scale) for row in levels)

@@ -148,10 +148,14 @@ def _levels(part: Part) -> int | None:
 
 
 def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
-    """One sum for every item and every user, or one for all ratings; one output for every symbol of the only table."""
+    """One sum for every item and every user, or one for all ratings; one output for every symbol of the only table.
+
+    Contrasts are as many as it takes: they are over all ratings, whoever is in the table.
+    """
     if isinstance(part, SumsPart | DividedSumsPart):
         wanted = (("items", public.get("n_items")), ("users", public.get("n_users")))
-        return part.families == (wanted if part.name == "window sums" else (("all ratings", 1),))
+        rows = part.families[:2] if isinstance(part, DividedSumsPart) else part.families
+        return rows == (wanted if part.name == "window sums" else (("all ratings", 1),)) and _contrasts_fit(part)
     if isinstance(part, ChannelPart) and part.outputs:
         return [len(part.outputs)] == [len(table[0]) for table in part.tables]
     if isinstance(part, RatingPart) and part.name == MOMENTS:
@@ -161,6 +165,10 @@ def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
     if isinstance(part, NormalPart) and part.name in _PER_CELL:
         return "cells" in public and part.numbers % public["cells"] == 0
     return True
+
+
+def _contrasts_fit(part: SumsPart | DividedSumsPart) -> bool:
+    return all(name == "contrasts" for name, _ in part.families[2:])
 
 
 _PER_CELL = ("scores", "scores of people")

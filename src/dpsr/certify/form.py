@@ -34,7 +34,7 @@ _HEX32, _HEX64 = {"type": "string", "pattern": "^[0-9a-f]{32}$"}, {"type": "stri
 _TEXT = {"type": "string", "maxLength": 400, "pattern": "^[ -~]*$"}
 _COUNT = {"type": "integer", "minimum": 0, "maximum": 1 << 53}
 _LEVELS = 1001
-FAMILIES = ["all ratings", "items", "users"]
+FAMILIES = ["all ratings", "contrasts", "items", "users"]
 _WEIGHT = {"type": "integer", "minimum": 0, "maximum": 1 << 62}
 _SETTING_NAMES = ("nominal", "nominal_delta", "alpha", "alpha_asked", "base", "centre", "sigma")
 _SETTINGS = {
@@ -80,12 +80,12 @@ _STEPS = {
 _FAMILIES = {
     "type": "array",
     "minItems": 1,
-    "maxItems": 2,
+    "maxItems": 3,
     "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {"anyOf": [{"enum": FAMILIES}, _COUNT]}},
 }
 _WHOLE_WEIGHT = {"type": "integer", "minimum": 0, "maximum": 1 << 20}
-_PAIR = {"type": "array", "minItems": 2, "maxItems": 2, "items": _WHOLE_WEIGHT}
-_PAIRS = {"type": "array", "maxItems": 1 << 8, "items": _PAIR}
+_WEIGHTS = {"type": "array", "minItems": 2, "maxItems": 3, "items": _WHOLE_WEIGHT}
+_WEIGHT_LISTS = {"type": "array", "maxItems": 1 << 8, "items": _WEIGHTS}
 
 PART_FORMS = {
     "channel": _part(
@@ -128,8 +128,8 @@ PART_FORMS = {
         ["window sums"],
         noise_scale=_SCALE,
         steps=_STEPS,
-        weights=_PAIRS,
-        light=_PAIRS,
+        weights=_WEIGHT_LISTS,
+        light=_WEIGHT_LISTS,
         families=_FAMILIES,
         step={"type": "number", "minimum": 0},
     ),

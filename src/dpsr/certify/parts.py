@@ -7,7 +7,8 @@
     sums         what a rating of each level adds, in whole steps, times one whole weight for every family of sums it is
                  in; changing one rating moves them by at most (largest - smallest step) x (sum of weights) =: D in all,
                  so discrete Laplace noise of scale b costs epsilon = D / b
-    divided      sums over one item and one user whose weights depend on the rating, by public counts; ratings of the
+    divided      sums over one item and one user, and perhaps one of several over all ratings with a public sign, whose
+                 weights depend on the rating, by public counts; ratings of the
                  light weights alone are also asked one by one. A rating of full weight pays D / b for its sums; one
                  that is asked pays D' / b, D' from the light weights, and the channel: the dearer of the two counts
     person, rating       integer sums with normal noise: `certify.people`
@@ -216,7 +217,8 @@ class SumsPart(LaplacePart):
 class DividedSumsPart(LaplacePart):
     """Sums of `steps[level]` over one item and one user, weights (item, user) by a public division of the ratings.
 
-    Ratings with a pair of `weights` are in no other answer about single ratings; those with a pair of the `light` ones
+    Where there is a third family, a rating is in one of its sums, with a public sign and the third of its weights.
+    Ratings with some of the `weights` are in no other answer about single ratings; those with some of the `light` ones
     may be asked one by one too.
 
     >>> sizes = ("items", 3), ("users", 5)
@@ -228,8 +230,8 @@ class DividedSumsPart(LaplacePart):
     kind: ClassVar[str] = "divided"
 
     steps: tuple[int, ...]
-    weights: tuple[tuple[int, int], ...]
-    light: tuple[tuple[int, int], ...]
+    weights: tuple[tuple[int, ...], ...]
+    light: tuple[tuple[int, ...], ...]
     families: tuple[tuple[str, int], ...]
     step: float
 
@@ -242,10 +244,10 @@ class DividedSumsPart(LaplacePart):
         """What the sums cost a rating that is asked one by one too."""
         return float_up(self._moves(self.light) / Fraction(self.noise_scale))
 
-    def _moves(self, weights: tuple[tuple[int, int], ...]) -> int:
-        if min((min(pair) for pair in weights), default=0) < 0:
-            raise PrivacyError("weights of sums are not negative")
-        return (max(self.steps) - min(self.steps)) * max((sum(pair) for pair in weights), default=0)
+    def _moves(self, weights: tuple[tuple[int, ...], ...]) -> int:
+        if any(len(one) != len(self.families) or min(one) < 0 for one in weights):
+            raise PrivacyError("divided sums have one weight, not negative, for each of their families")
+        return (max(self.steps) - min(self.steps)) * max((sum(one) for one in weights), default=0)
 
 
 def price_together(parts: Sequence[PricedPart]) -> Fraction:

@@ -2,8 +2,9 @@
 
 Every row has a class (octaves of its count). For each pair of classes two small tables say the item's share of a
 rating's weight in the sums, and how many of 256 ratings are asked one by one; which ones follows from a hash of their
-places in the table. A rating that is asked one by one weighs `light` of `GRID` in the sums, any other all of it. So a
-rating's part in the answers follows from who rated what alone, and is the same however the table is cut.
+places in the table. A rating that is asked one by one weighs `light` of `GRID` in the sums, any other all of it; of
+either, `pooled` of `GRID` is its weight in the sums over all ratings (`contrasts.py`), and item and user share the
+rest. So a rating's part in the answers follows from who rated what alone, and is the same however the table is cut.
 """
 
 from __future__ import annotations
@@ -40,23 +41,34 @@ class Division:
     item: AnyInts
     asked: AnyInts
     light: int
+    pooled: int = 0
 
     @classmethod
-    def uniform(cls, shape: tuple[int, int], item: int, *, asked: int = 0, light: int = 0) -> Division:
+    def uniform(cls, shape: tuple[int, int], item: int, *, asked: int = 0, light: int = 0, pooled: int = 0) -> Division:
         """One class of users and one of items: every rating is treated alike, `shape` is (users, items)."""
         users, items = (np.zeros(n, dtype=np.uint8) for n in shape)
-        return cls(items, users, np.array([[item]]), np.array([[asked]]), light)
+        return cls(items, users, np.array([[item]]), np.array([[asked]]), light, pooled)
 
     @property
     def item_weights(self) -> Ints:
         """The weight in its item's sum of a rating of every code: first those in the sums alone, then those asked."""
-        shares = np.arange(SIXTEENTHS + 1)
-        return np.concatenate([shares * GRID // SIXTEENTHS, shares * self.light // SIXTEENTHS])
+        shares = np.tile(np.arange(SIXTEENTHS + 1), 2)
+        return shares * (self._whole - self.pooled_weights) // SIXTEENTHS
 
     @property
     def user_weights(self) -> Ints:
-        """Likewise in its user's sum: what the item leaves."""
-        return np.repeat([GRID, self.light], SIXTEENTHS + 1) - self.item_weights
+        """Likewise in its user's sum: what the others leave."""
+        return self._whole - self.pooled_weights - self.item_weights
+
+    @property
+    def pooled_weights(self) -> Ints:
+        """Likewise in the sum over all ratings that it is in."""
+        return self._whole * self.pooled // GRID
+
+    @property
+    def _whole(self) -> Ints:
+        """All that a rating of every code weighs."""
+        return np.repeat([GRID, self.light], SIXTEENTHS + 1)
 
     def codes(self, block: Block) -> Bytes:
         """Of every rating: the item's share, plus 17 if it is asked one by one."""

@@ -48,10 +48,10 @@ from dpsr.types import Census, Scale
 from dpsr.types.raw import RawRatings
 from dpsr.value.allocation import Allocation, Components, allocate
 from dpsr.value.design import Design
-from dpsr.value.effects import NoisySums
 from dpsr.value.evidence import EvidenceState
 from dpsr.value.levels import LevelFamily, Usage
 from dpsr.value.mask_taste import MaskTaste
+from dpsr.value.noisy_sums import NoisySums
 from dpsr.value.schedule import learn_from_symbols
 from dpsr.value.sweep import CHOICE, SYMBOL
 
@@ -167,9 +167,10 @@ class PaperPipeline(PrivateMethod):
 def whole_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Allocation) -> NoisySums:
     """Question 2 without a window: clipping at the ends of the scale cuts nothing and costs its whole width."""
     assert shares.division is not None
-    half, weights = vault.scale.width / 2, DividedIncidence(design.table, shares.division)
+    division = replace(shares.division, pooled=0)
+    half, weights = vault.scale.width / 2, DividedIncidence(design.table, division)
     spend, sizes = min(shares.rest, vault.left), weights.sizes()
-    items, users = vault.divided_sums(vault.scale.midpoint, half, division=shares.division, epsilon=spend)
+    items, users = vault.divided_sums(vault.scale.midpoint, half, division=division, epsilon=spend)
     noise = items.noise_variance / half**2
     return NoisySums(
         item_values=items.values / half - usage.mean * sizes.item,

@@ -31,6 +31,7 @@ from dpsr.types.mask import Ids
 from dpsr.types.raw import RawInteractions, RawRatings
 from dpsr.value import sweep
 from dpsr.value.allocation import Components, Forecast, forecast
+from dpsr.value.design import shown_components
 from dpsr.value.mask_taste import learn_mask_taste
 from dpsr.value.sweep import NOISY, WEIGHT
 
@@ -81,7 +82,8 @@ class DPSR(PrivateRecommender):
         mask: Mask, scale: Scale, epsilons: Sequence[float], components: Components | None = None
     ) -> list[Forecast]:
         """The accuracy to expect at each epsilon, before anything is spent: reads the mask and no values."""
-        return [forecast(mask, scale, epsilon, components) for epsilon in epsilons]
+        parts = components or shown_components(mask)
+        return [forecast(mask, scale, epsilon, parts) for epsilon in epsilons]
 
     charged_as = "default"
 

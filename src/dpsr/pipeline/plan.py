@@ -16,6 +16,7 @@ from dpsr.pipeline.estimator import check_enough
 from dpsr.types import Scale
 from dpsr.types.raw import RawRatings
 from dpsr.value.allocation import Components, Forecast, forecast
+from dpsr.value.design import shown_components
 
 TYPICAL_SPREAD = 0.25
 """Standard deviation of ratings as a part of the scale's width, where nobody says."""
@@ -76,6 +77,6 @@ def plan_table(ratings: RawRatings, epsilons: str, *, spread: float | None = Non
     check_enough(ratings.mask.census)
     width = ratings.scale.width
     check_spread(ratings.scale, spread)
-    components = Components()
+    components = shown_components(ratings.mask)
     forecasts = tuple(forecast(ratings.mask, ratings.scale, epsilon, components) for epsilon in budgets)
     return Plan(forecasts, components, spread or TYPICAL_SPREAD * width, spread is None)

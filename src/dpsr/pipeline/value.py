@@ -1,7 +1,8 @@
 """The default pipeline: three questions to the vault, then inference on the answers.
 
     1. a noisy histogram of levels           how the scale is used, and the mean
-    2. noisy windowed item and user sums     weights of public features, item and user effects     (`value.effects`)
+    2. noisy windowed sums of items, users   weights of public features, item and user effects     (`value.effects`)
+       and, with public signs, all ratings
     3. one channel symbol for some ratings   slopes and factors, by evidence                       (`value.evidence`)
                                              and a taste that the mask makes smooth                (`value.mask_taste`)
 
@@ -20,6 +21,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import Floats
 from dpsr.engine import Block, BlockResult, Table
+from dpsr.engine.contrasts import contrast_map
 from dpsr.engine.division import DividedIncidence
 from dpsr.engine.incidence import at_ratings
 from dpsr.pipeline.progress import announce
@@ -29,7 +31,7 @@ from dpsr.types import Model, Scale
 from dpsr.value.allocation import Allocation, Components, allocate
 from dpsr.value.assembly import assemble
 from dpsr.value.design import Design
-from dpsr.value.effects import NoisySums, learn_effects, own_observations
+from dpsr.value.effects import learn_effects, own_observations
 from dpsr.value.evidence import N_FACTORS, EvidenceState
 from dpsr.value.levels import (
     GRID,
@@ -44,8 +46,9 @@ from dpsr.value.levels import (
     with_variance,
 )
 from dpsr.value.mask_taste import MaskTaste, learn_mask_taste
+from dpsr.value.noisy_sums import NoisySums, PooledSums
 from dpsr.value.personal import personal_prior
-from dpsr.value.priors import EFFECT, ridge
+from dpsr.value.priors import EFFECT, SLOPES, ridge
 from dpsr.value.schedule import learn_from_symbols
 from dpsr.value.sweep import CHOICE, NOISY, SYMBOL, WEIGHT
 
@@ -104,7 +107,7 @@ def ask_mean(vault: Vault) -> Usage:
 
 
 def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Allocation) -> NoisySums:
-    """Question 2: sums over items and users of ratings clipped to a window around the private mean."""
+    """Question 2: sums over items, users and, with signs, all of ratings clipped to a window around the mean."""
     assert shares.division is not None
     weights = DividedIncidence(design.table, shares.division)
     sizes = weights.sizes()
@@ -113,10 +116,20 @@ def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Allo
     point = int(family.nearest(np.array([usage.mean]))[0])
     width = choose_window(family, point, spend, np.concatenate([sizes.item, sizes.user]), EFFECT * usage.variance)
     centre = vault.scale.midpoint + half * family.means[point]
-    items, users = vault.divided_sums(centre, half * width, division=shares.division, epsilon=spend)
+    contrasts = design.contrasts if shares.division.pooled else None
+    items, users, *together = vault.divided_sums(
+        centre, half * width, division=shares.division, epsilon=spend, contrasts=contrasts
+    )
     offset, slope, spread = window_moments(family, point, width)
     level = offset + slope * (usage.mean - family.means[point])  # what a rating at the mean adds to its sums
-    noise = items.noise_variance / half**2
+    noise, pooled = items.noise_variance / half**2, None
+    if contrasts is not None:
+        through = contrast_map(design.table, shares.division, contrasts, design.x, design.z)
+        values, typical = (
+            together[0].values / half - level * through.signed_sizes,
+            usage.variance * SLOPES / contrasts.n,
+        )
+        pooled = PooledSums.of(contrasts, through, values, noise=noise, spread=spread, gain=slope, one_slope=typical)
     return NoisySums(
         item_values=items.values / half - level * sizes.item,
         item_variance=noise + spread * sizes.item_square,
@@ -124,6 +137,7 @@ def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Allo
         user_variance=noise + spread * sizes.user_square,
         gain=slope,
         weights=weights,
+        pooled=pooled,
     )
 
 

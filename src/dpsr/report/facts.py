@@ -240,6 +240,8 @@ def costs(certificate: Certificate, method: str) -> list[Cost]:
         paid, told = _paid(part, asked)
         share = _share(paid, certificate)
         name, bought = _BOUGHT.get(part.name, (part.name, part.noise))
+        if isinstance(part, DividedSumsPart) and len(part.families) > 2:
+            bought += "; a small part of every weight is in sums of all ratings with public signs"
         rows.append(Cost(name, bought, part.noise, told, share, start))
         start += share
     if method == "default" and "ratings" not in asked:

@@ -18,18 +18,28 @@ from math import nextafter
 
 import numpy as np
 
+from dpsr.arrays import Floats
 from dpsr.certify.amounts import check_epsilon
 from dpsr.engine.division import GRID, SIXTEENTHS, Division
 from dpsr.linalg.compiled import kernel
 from dpsr.privacy.channels.optimal import optimal_channel
 from dpsr.types import Census, Mask, Scale
-from dpsr.value.expected import OCTAVES, WINDOW, Components, Prices, Shares, ShareTables, Side, expected_error, octaves
+from dpsr.value.components import Components, Shares
+from dpsr.value.expected import WINDOW, Prices, ShareTables, expected_error
+from dpsr.value.octaves import OCTAVES, Side, octaves
 
 __all__ = ["Allocation", "Components", "Forecast", "allocate", "explained_share", "forecast"]
 
 _LIGHT, _MOST_LIGHT = 0.1, 0.2
 """What ratings asked one by one leave to the sums: a share of their budget, and at most so much. The expected error
 hardly depends on it; but every row then has a sum of all its ratings, and channels and starts rest on those."""
+
+_POOLED = (0.0, 1 / 32, 1 / 16)
+"""Shares of every weight that sums over all ratings may have."""
+
+_MOST_ASKED = 0.9
+"""Where more ratings than these are to be asked one by one, all are: hardly a weight would be left in the sums, and
+where tastes are hidden and larger than is typical, every symbol helps to find them."""
 
 _STEPS, _LAST_STEPS, _STILL = 30, 60, 1e-6
 """Steps from every start, and from there with the best one, and a change of the error that is none."""
@@ -103,7 +113,7 @@ def forecast(mask: Mask | Census, scale: Scale, epsilon: float, components: Comp
     parts = components or Components()
     _, total = _plan(mask, scale, epsilon, parts)
     ones = np.ones((OCTAVES, OCTAVES))
-    clear = _Setting(mask, parts).error(ShareTables(ones / 2, ones, 0.0), Prices(0.0, 1.0))
+    clear = _Setting(mask, parts).error(ShareTables(ones / 2, ones, 0.0, 0.0), Prices(0.0, 1.0))
     return Forecast(epsilon, parts.residual, clear - parts.residual, max(total - clear, 0.0))
 
 
@@ -124,7 +134,8 @@ def divide(mask: Mask | Census, tables: ShareTables) -> Division:
     """The division that tables of shares describe: whole sixteenths and 256ths, classes by octave."""
     items, users = (octaves(counts).astype(np.uint8) for counts in (mask.item_counts, mask.user_counts))
     item, asked = np.rint(SIXTEENTHS * tables.item), np.rint(GRID * tables.asked)
-    return Division(items, users, item.astype(np.int64), asked.astype(np.int64), max(int(GRID * tables.light), 1))
+    light, pooled = max(int(GRID * tables.light), 1), round(GRID * tables.pooled)
+    return Division(items, users, item.astype(np.int64), asked.astype(np.int64), light, pooled)
 
 
 def best_tables(
@@ -137,20 +148,23 @@ def best_tables(
     """
     setting = _Setting(mask, components or Components())
     noise, light = 8 * (WINDOW / epsilon) ** 2, min(_LIGHT, _MOST_LIGHT / epsilon)
-    sums, least = setting.improve(_even(0.0, 0.0), Prices(noise, 0.0), _STEPS)
+    in_sums = (setting.improve(_even(0.0, 0.0, pooled), Prices(noise, 0.0), _STEPS) for pooled in _POOLED)
+    sums, least = min(in_sums, key=lambda one: one[1])
     prices = Prices(noise, explained_share(scale, (1 - light) * epsilon))
-    starts = (setting.improve(_even(asked, light), prices, _STEPS) for asked in (0.1, 0.8))
+    starts = (setting.improve(_even(asked, light, sums.pooled), prices, _STEPS) for asked in (0.1, 0.8))
     tables, _ = setting.improve(min(starts, key=lambda one: one[1])[0], prices, _LAST_STEPS)
     tables = setting.dealt(tables)
+    if setting.mean(tables.asked) > _MOST_ASKED:
+        tables = tables._replace(asked=np.ones_like(tables.asked), pooled=0.0)
     error = setting.error(tables, prices)
     if error > least - min(_WORTH / max(epsilon, 1.0) ** 2, _LEARNED / setting.heard(tables, prices)):
         return sums, least
-    start, _ = setting.improve(_even(0.0, 0.0), Prices(noise / light**2, 0.0), _STEPS)
+    start, _ = setting.improve(_even(0.0, 0.0, 0.0), Prices(noise / light**2, 0.0), _STEPS)
     return tables._replace(item=np.where(tables.asked > 0.5, start.item, tables.item)), error
 
 
-def _even(asked: float, light: float) -> ShareTables:
-    return ShareTables(np.full((OCTAVES, OCTAVES), 0.5), np.full((OCTAVES, OCTAVES), asked), light)
+def _even(asked: float, light: float, pooled: float) -> ShareTables:
+    return ShareTables(np.full((OCTAVES, OCTAVES), 0.5), np.full((OCTAVES, OCTAVES), asked), light, pooled)
 
 
 class _Setting:
@@ -166,12 +180,15 @@ class _Setting:
 
     def heard(self, tables: ShareTables, prices: Prices) -> float:
         """How many ratings without noise those asked one by one are worth."""
-        asked = self._items.mass @ tables.asked @ self._users.mass
-        return float(asked * self._ratings * prices.rho) + 1e-12
+        return self.mean(tables.asked) * self._ratings * prices.rho + 1e-12
+
+    def mean(self, table: Floats) -> float:
+        """Over ratings, of a table over pairs of octaves."""
+        return float(self._items.mass @ table @ self._users.mass)
 
     def dealt(self, tables: ShareTables) -> ShareTables:
         """The same number of ratings asked one by one, some of them whatever their counts (`_EVENLY`)."""
-        mean = float(self._items.mass @ tables.asked @ self._users.mass)
+        mean = self.mean(tables.asked)
         evenly = _EVENLY * (1 - mean)
         return tables._replace(asked=(1 - evenly) * tables.asked + evenly * mean)
 
@@ -197,7 +214,7 @@ def _improve(
                 item[a, b] = _step(item[a, b], gains.to_item[a, b], gains.to_user[a, b])
                 if prices.rho > 0:
                     asked[a, b] = _step(asked[a, b], gains.one_by_one[a, b], gains.in_sums[a, b])
-        division = ShareTables(item, asked, division.light)
+        division = ShareTables(item, asked, division.light, division.pooled)
     return best, least
 
 

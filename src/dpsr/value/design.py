@@ -29,9 +29,11 @@ import numpy.typing as npt
 
 from dpsr.arrays import Floats, Ints
 from dpsr.engine import MemoryTable, Table
+from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.incidence import Incidence
 from dpsr.linalg.lanczos import Gram, leading_right
 from dpsr.types import Affinity, Census, Mask
+from dpsr.value.components import Components
 
 _TOLERANCE, _PRODUCTS = 1e-2, 5
 """Features need directions, not digits; where eight products leave them open, the mask has none to show."""
@@ -74,7 +76,7 @@ def mask_embeddings(table: Table, rank: int, scales: Callable[[Ints], Floats] = 
     US = left[:, None] * met
     U = US / np.where(s > 1e-7 * s[0], s, np.inf)
     affinity = Affinity(users=US / left[:, None], items=V / right[:, None])
-    return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], affinity, mask_structure(s))
+    return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], affinity, structure_of(census, affinity))
 
 
 _BY_CHANCE, _CLEAR = 0.2, 0.3
@@ -92,6 +94,17 @@ def mask_structure(s: Floats) -> float:
         return 0.0
     excess = ((s[2] / s[-1]) ** 2 - 1 - _BY_CHANCE) / (_CLEAR - _BY_CHANCE)
     return float(np.clip(np.rint(4 * excess) / 4, 0.0, 1.0))  # a division must not follow the last bits of a sum
+
+
+def structure_of(census: Census | Mask, affinity: Affinity) -> float:
+    """`mask_structure`, read off an affinity: the lengths of its users' columns, as normalised, are singular values."""
+    scaled = affinity.users * degree_scales(census.user_counts)[:, None]
+    return mask_structure(np.sqrt((scaled**2).sum(axis=0)))
+
+
+def shown_components(mask: Mask) -> Components:
+    """Typical shares of variance, of whose tastes this mask shows as much as its structure says."""
+    return Components().with_structure(mask_embeddings(MemoryTable(mask), RANK).structure)
 
 
 def _leading_items(gram: Gram, rated: npt.NDArray[np.bool_], rank: int) -> tuple[Floats, Floats]:
@@ -190,6 +203,11 @@ class Design:
     def incidence(self) -> Incidence:
         """The 0/1 mask as a linear map."""
         return Incidence(self.table)
+
+    @cached_property
+    def contrasts(self) -> Contrasts:
+        """The feature by which a row differs most from the average, and to which side."""
+        return Contrasts.of(self.x[:, 1:], self.z[:, 1:])
 
     @cached_property
     def weight_groups(self) -> npt.NDArray[np.int64]:

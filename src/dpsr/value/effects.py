@@ -8,7 +8,8 @@ the two families of sums are
     T_j = g sum_u p_uj ( item_j + user_u + z_j' W x_u ) + noise,      u over the raters of j
     T_u = g sum_j q_uj ( user_u + item_j + z_j' W x_u ) + noise,      j over what u rated
 
-H maps (W, item, user) to all sums, R is the diagonal of their noise and sampling variances. The posterior mean solves
+and where sums over all ratings with public signs are asked (`noisy_sums.py`), these are a third family. H
+maps (W, item, user) to all sums, R is the diagonal of their noise and sampling variances. The posterior mean solves
 (H' R^-1 H + P) theta = H' R^-1 T by conjugate gradients; a product with H is two passes over the ratings. Variance
 components follow MacKay's fixed point, t = sum dev^2 / sum (1 - p / t), p the posterior variances, the ridge of W
 likewise.
@@ -20,15 +21,15 @@ and is slightly optimistic on dense ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.arrays import Floats, Singles
-from dpsr.engine.division import SIXTEENTHS, DividedIncidence, Division
+from dpsr.arrays import Floats
+from dpsr.linalg.outer_gram import outer_gram
 from dpsr.linalg.positive import inverse
 from dpsr.value.design import Design
+from dpsr.value.noisy_sums import NoisySums
 from dpsr.value.priors import EFFECT, doubted_ridge
 
 
@@ -47,6 +48,8 @@ class Effects:
     user_prior_variance: float
     item_posterior_variance: Floats
     user_posterior_variance: Floats
+    pooled_precision: Floats | float = 0.0
+    """What sums over all ratings alone say about vec(W), a precision; zero where there are none."""
 
     @property
     def known(self) -> tuple[float, float]:
@@ -74,41 +77,9 @@ _COEFFICIENTS = 3.0
 """The same for the ridge of a group of W, which is believed to be less than typical until it shows
 (`doubted_ridge`)."""
 
-_UNKNOWN = 1e12
-"""Variance of a sum nobody asked for."""
-
-_PIECE = 2048
-"""Rows whose products are held at a time."""
-
 _ROUNDS, _STEPS = 6, 40
 _ENOUGH, _EXACT = 1e-4, 1e-6
 """Relative squared energy error at which a round stops; the last one is more exact."""
-
-
-@dataclass(frozen=True, eq=False)
-class NoisySums:
-    """Item and user sums as linear observations of eta: values and variances, the gain, and whose weights they have."""
-
-    item_values: Floats
-    item_variance: Floats
-    user_values: Floats
-    user_variance: Floats
-    gain: float
-    weights: DividedIncidence
-
-    @classmethod
-    def unasked(cls, design: Design) -> NoisySums:
-        """Sums nobody asked for: they say nothing."""
-        items, users = np.zeros(design.census.n_items), np.zeros(design.census.n_users)
-        return cls(
-            items, items + _UNKNOWN, users, users + _UNKNOWN, 0.5, DividedIncidence(design.table, halves(design))
-        )
-
-
-def halves(design: Design) -> Division:
-    """All ratings in the sums, with half their weight on either side."""
-    users, items = (np.zeros(n, dtype=np.uint8) for n in design.census.shape)
-    return Division(items, users, np.array([[SIXTEENTHS // 2]]), np.array([[0]]), 0)
 
 
 def learn_effects(design: Design, sums: NoisySums, ridge: Floats, variance: float) -> Effects:
@@ -175,16 +146,28 @@ class _Problem:
         users = self.user_weight * e.user + from_items + np.einsum("ud,ud->u", self.z_sum @ e.weights, d.x)
         return g * items, g * users
 
-    def _forward(self, theta: Floats) -> tuple[Floats, Floats]:
+    def _forward(self, theta: Floats) -> tuple[Floats, ...]:
         weights, item, user = self._parts(theta)
-        return self.forward(Effects(weights, item, user, item, 0, 0, item, user))
+        rows, pooled = self.forward(Effects(weights, item, user, item, 0, 0, item, user)), self.sums.pooled
+        return rows if pooled is None else (*rows, pooled.forward(weights, item, user))
 
-    def _back(self, items: Floats, users: Floats) -> Floats:
-        """H' (items, users)."""
+    def _back(self, items: Floats, users: Floats, together: Floats | None = None) -> Floats:
+        """H' (items, users, together)."""
         d, w, a, b = self.design, self.sums.weights, self.sums.gain * items, self.sums.gain * users
         weights = d.z.T @ (self.x_sum * a[:, None]) + self.z_sum.T @ (d.x * b[:, None])
         from_users, from_items = w.both(b, a, w.user_weights, w.item_weights)
-        return np.concatenate([weights.ravel(), self.item_weight * a + from_users, self.user_weight * b + from_items])
+        found = weights.ravel(), self.item_weight * a + from_users, self.user_weight * b + from_items
+        if self.sums.pooled is not None and together is not None:
+            more = self.sums.pooled.back(together)
+            found = found[0] + more[0], found[1] + more[1], found[2] + more[2]
+        return np.concatenate(found)
+
+    def _weighted(self, items: Floats, users: Floats, together: Floats | None = None) -> Floats:
+        """H' R^-1 (items, users, together)."""
+        s = self.sums
+        if s.pooled is not None and together is not None:
+            together = together / s.pooled.variance
+        return self._back(items / s.item_variance, users / s.user_variance, together)
 
     def _parts(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
         shape, n = (self.design.z.shape[1], self.design.x.shape[1]), self.design.census.n_items
@@ -216,7 +199,12 @@ class _Problem:
             _variance_step(user, user_posterior_variance, e.user_prior_variance, share),
             item_posterior_variance,
             user_posterior_variance,
+            self._pooled_precision(e),
         )
+
+    def _pooled_precision(self, e: Effects) -> Floats | float:
+        pooled = self.sums.pooled
+        return 0.0 if pooled is None else pooled.precision(e.item_prior_variance, e.user_prior_variance)
 
     def _posterior_variances(self, e: Effects) -> tuple[Floats, Floats]:
         """Posterior variances of the effects: own sum with uncertain partners, and the partners' sums."""
@@ -244,7 +232,8 @@ class _Problem:
         user_spread = s.user_variance + g**2 * (
             self.user_weight**2 * e.user_prior_variance + self.user_square * e.item_prior_variance
         )
-        return _outer_gram(d.z, self.x_sum, g**2 / item_spread) + _outer_gram(self.z_sum, d.x, g**2 / user_spread)
+        gram = outer_gram(d.z, self.x_sum, g**2 / item_spread) + outer_gram(self.z_sum, d.x, g**2 / user_spread)
+        return gram + self._pooled_precision(e)
 
     def _conjugate_gradients(
         self, theta: Floats, prior: Floats, block: Floats, doubts: Floats, enough: float
@@ -255,10 +244,9 @@ class _Problem:
             return np.concatenate([block @ r[:q], doubts * r[q:]])
 
         def apply(t: Floats) -> Floats:
-            items, users = self._forward(t)
-            return self._back(items / s.item_variance, users / s.user_variance) + prior * t
+            return self._weighted(*self._forward(t)) + prior * t
 
-        target = self._back(s.item_values / s.item_variance, s.user_values / s.user_variance)
+        target = self._weighted(s.item_values, s.user_values, None if s.pooled is None else s.pooled.values)
         r = target - apply(theta)
         p = y = precondition(r)
         energy, first = float(r @ y), max(float(target @ precondition(target)), 1e-300)
@@ -272,38 +260,6 @@ class _Problem:
             energy, old = float(r @ y), energy
             p = y + energy / old * p
         return theta
-
-
-def _outer_gram(left: Floats, right: Floats, precision: Floats) -> Floats:
-    """sum_g precision_g (left_g x right_g)(left_g x right_g)', x the Kronecker product, without forming the rows.
-
-    In single precision: it leads the way to a solution and says how much is known, and is no part of either.
-    """
-    (i, _, at_l), (j, _, at_r) = _pairs(left.shape[1]), _pairs(right.shape[1])
-    packed = np.zeros((len(i), len(j)))
-    some = right.any(axis=1) & left.any(axis=1)  # those nobody rated, or who rated nothing, add nothing
-    if not some.all():
-        left, right, precision = left[some], right[some], precision[some]
-    for first in range(0, len(left), _PIECE):
-        piece = slice(first, first + _PIECE)
-        packed += (_squares(left[piece]) * precision[piece].astype(np.float32)) @ _squares(right[piece]).T
-    size = left.shape[1] * right.shape[1]
-    return packed[at_l[:, None, :, None], at_r[None, :, None, :]].reshape(size, size)
-
-
-def _squares(rows: Floats) -> Singles:
-    """The products of any two coordinates, each pair once, one line a pair."""
-    i, j, _ = _pairs(rows.shape[1])
-    columns = rows.T.astype(np.float32, order="C")
-    return columns[i] * columns[j]
-
-
-@cache
-def _pairs(d: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Both coordinates of each line of `_squares`, and on which line the product of i and j stands."""
-    at, (i, j) = np.empty((d, d), dtype=np.int64), np.tril_indices(d)
-    at[i, j] = at[j, i] = np.arange(len(i))
-    return i, j, at
 
 
 def _ridge_step(w: Floats, known: Floats, groups: npt.NDArray[np.int64], ridge: Floats, default: Floats) -> Floats:

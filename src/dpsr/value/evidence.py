@@ -77,8 +77,9 @@ class EvidenceState:
         start_ridge = np.r_[ridge[0], effects.ridge[1:]]
         user_groups = np.r_[0, np.ones(d - 1, dtype=np.int64)][:, None]
         user_ridge = np.array([1e6, 1 / (COEFFICIENT[3] * variance)])
+        sums: dict[str, Floats | float] = {"centre": effects.weights, "known": effects.pooled_precision}
         return (
-            Prior.of(design.z, design.weight_groups, start_ridge, doubted_ridge(ridge), item),
+            Prior.of(design.z, design.weight_groups, start_ridge, doubted_ridge(ridge), item, **sums),
             Prior.of(design.x, user_groups, user_ridge, doubted_ridge(user_ridge), user),
         )
 

@@ -2,12 +2,12 @@ r"""What to expect of a division of the budget: squared error as a share of the 
 
 Counts of items and of users are put into octaves, and a division is a table over pairs of octaves (a, b): of the
 ratings there, `asked` (s) are asked one by one and weigh `light` in the sums, the others weigh one and are in the sums
-alone; `item` (h) is the item's share of either weight. With m the share of ratings in each octave, a row of n + 1
-ratings hears from the others
+alone; `pooled` (w) of either weight is in sums over all ratings, and `item` (h) is the item's share of the rest. With m
+the share of ratings in each octave, a row of n + 1 ratings hears from the others
 
-    A = n sum_b m_b h (1 - s + light s)         weight in its sum
-    Q = n sum_b m_b h^2 (1 - s + light^2 s)     the same, squared: what scatters
-    S = n sum_b m_b s                           ratings asked one by one
+    A = n sum_b m_b (1 - w) h (1 - s + light s)             weight in its sum
+    Q = n sum_b m_b (1 - w)^2 h^2 (1 - s + light^2 s)       the same, squared: what scatters
+    S = n sum_b m_b s                                       ratings asked one by one
 
 (users: 1 - h in the place of h), and knows
 
@@ -17,10 +17,15 @@ rho is the share of variance that the optimal channel explains, v the residual, 
 from sums, which channels are tuned to. A fresh rating is then predicted with squared error
 
     v + sum over both sides of mean [ T / (1 + T K) + Ts / (1 + Ts S i / d) ]
-      + Tw / (1 + Tw Kw) + Tp / (1 + Tp N s i / p) + Th (1 - Ri Ru)
+      + Tw / (1 + Tw Kw) + Tp / (1 + (Tp / p) (N s i + P)) + Th (1 - Ri Ru)
 
 T, Ts, Tw, Tp the variances of effects, slopes, public features and the p products of an item's with a user's features,
-which all N s ratings asked one by one tell together. Counts of both sides are taken as independent.
+which all N s ratings asked one by one tell together, and the c sums over all ratings,
+
+    P = (slope r w B / c)^2 / (noise + var w^2 Q / c),    B = N (1 - s + light s),  Q = N (1 - s + light^2 s),
+
+r the mean of the largest feature of an item times that of a user, by which ratings are put into these sums. Counts of
+both sides are taken as independent.
 
 Th is the variance of tastes that who rated what does not show: each side is found as far as the other one is,
 
@@ -32,23 +37,20 @@ Because that is a threshold, the term is the mean of two: tastes half as large a
 All of it is compiled, because the rule asks a hundred times and the tables are small; what it takes and returns are
 named tuples, which kernels understand.
 
-Known gap: the gradient takes as constant how far a rating that is in both answers tells the same thing twice, and what
-hidden tastes owe to each other.
+Known gap: the gradient takes as constant what sums over all ratings tell, how far a rating that is in both answers
+tells the same thing twice, and what hidden tastes owe to each other.
 """
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from dpsr.arrays import Floats, Ints
-from dpsr.errors import PrivacyError
+from dpsr.arrays import Floats
 from dpsr.linalg.compiled import kernel
-
-OCTAVES = 20
-"""Classes of counts: 1, 2 to 3, 4 to 7, and so on; the last one is open."""
+from dpsr.value.components import Shares
+from dpsr.value.octaves import OCTAVES, Side
 
 WINDOW, SLOPE, _SPREAD = 0.8, 0.6, 0.45
 """Half-width in deviations, slope and Var/c^2 of a Gaussian clipped at 0.8 deviations."""
@@ -57,6 +59,10 @@ VARIANCE = _SPREAD * WINDOW**2 + SLOPE**2 * 0.1
 """Of a clipped rating around its mean; partners are known to a tenth."""
 
 _FEATURES, _PRODUCTS, _DIMENSIONS = 30, 64, 6
+
+_CONTRASTS, _REACH = 121, 3.0
+"""Sums over all ratings, and what a rating adds there to the coefficient that its sum is about."""
+
 _TINY = 1e-12
 
 _SIZES = (0.5, 1.5)
@@ -66,83 +72,17 @@ _ROUNDS = 30
 """Of the fixed point of hidden tastes; it is slow only where next to nothing is found."""
 
 
-@dataclass(frozen=True)
-class Components:
-    """Shares of the variance of ratings: what is typical, unless the curator knows better. They add up to one."""
-
-    residual: float = 0.5
-    features: float = 0.06
-    products: float = 0.02
-    item: float = 0.14
-    user: float = 0.15
-    user_slopes: float = 0.065
-    item_slopes: float = 0.065
-    hidden: float = 0.0
-
-    def with_structure(self, structure: float) -> Components:
-        """The same tastes where the mask shows this share of them: the others are hidden."""
-        shown = {name: structure * getattr(self, name) for name in ("products", "user_slopes", "item_slopes")}
-        tastes = self.products + self.user_slopes + self.item_slopes
-        return replace(self, **shown, hidden=self.hidden + (1 - structure) * tastes)
-
-    def __post_init__(self) -> None:
-        shares = astuple(self)
-        if not (min(shares) >= 0 and abs(sum(shares) - 1) <= 1e-6 and self.residual > 0):
-            names = ", ".join(field.name for field in fields(self))
-            raise PrivacyError(f"shares of variance ({names}) are not negative and add up to one, found {self}.")
-
-    @property
-    def shares(self) -> Shares:
-        """As a kernel takes them."""
-        return Shares(*astuple(self))
-
-
-class Shares(NamedTuple):
-    """The fields of `Components`."""
-
-    residual: float
-    features: float
-    products: float
-    item: float
-    user: float
-    user_slopes: float
-    item_slopes: float
-    hidden: float
-
-
-class Side(NamedTuple):
-    """Items, or users, by octave of their counts."""
-
-    rows: Floats
-    mass: Floats
-    other: Floats
-    effect: float
-    slopes: float
-
-    @classmethod
-    def of(cls, counts: Ints, effect: float, slopes: float) -> Side:
-        """`other` is how many more ratings the rows of an octave have beside the one that is predicted."""
-        some = counts[counts > 0]
-        place = octaves(some)
-        rows = np.bincount(place, minlength=OCTAVES).astype(np.float64)
-        total = np.bincount(place, some, OCTAVES)
-        return cls(rows, total / max(total.sum(), 1), np.maximum(total / np.maximum(rows, 1) - 1, 0.0), effect, slopes)
-
-
-def octaves(counts: Ints) -> Ints:
-    """floor(log2 count), exactly; zero where there is nothing."""
-    return np.minimum(np.frexp(np.maximum(counts, 1).astype(np.float64))[1] - 1, OCTAVES - 1).astype(np.int64)
-
-
 class ShareTables(NamedTuple):
     """A division as the rule sees it: tables over pairs of octaves (items, users).
 
-    The item's share of a weight, and how many ratings are asked one by one.
+    The item's share of a weight, how many ratings are asked one by one, what of a weight those leave to the sums, and
+    what of any weight is in sums over all ratings.
     """
 
     item: Floats
     asked: Floats
     light: float
+    pooled: float
 
 
 class Prices(NamedTuple):
@@ -166,12 +106,12 @@ def expected_error(
     items: Side, users: Side, division: ShareTables, prices: Prices, parts: Shares
 ) -> tuple[float, Gains]:
     """The expected squared error, and the gradient of its fall."""
-    n, light = OCTAVES, division.light
+    n, light, own = OCTAVES, division.light, 1 - division.pooled
     heard_by_items, heard_by_users = np.zeros((n, 6)), np.zeros((n, 6))
     for a in range(n):
         for b in range(n):
-            _hear(heard_by_items[a], users.mass[b], division.item[a, b], division.asked[a, b], light)
-            _hear(heard_by_users[b], items.mass[a], 1 - division.item[a, b], division.asked[a, b], light)
+            _hear(heard_by_items[a], users.mass[b], own * division.item[a, b], division.asked[a, b], light)
+            _hear(heard_by_users[b], items.mass[a], own * (1 - division.item[a, b]), division.asked[a, b], light)
     left = parts.residual + parts.products + parts.item_slopes + parts.user_slopes + parts.hidden
     left += _know(items, heard_by_items, prices) + _know(users, heard_by_users, prices)
     told = 0.0 if prices.rho <= 0 else 1 / (parts.residual + left * (1 - prices.rho) / prices.rho)
@@ -185,8 +125,9 @@ def expected_error(
         for b in range(n):
             all_asked += items.rows[a] * (items.other[a] + 1) * division.asked[a, b] * users.mass[b]
     error = parts.residual + off_items + off_users
-    error += parts.features / (1 + each * shared) + parts.products / (1 + product * all_asked * told)
-    pooled = parts.products * product / (1 + product * all_asked * told) ** 2
+    known = all_asked * told + _pooled(ratings, all_asked, division, prices)
+    error += parts.features / (1 + each * shared) + parts.products / (1 + product * known)
+    pooled = parts.products * product / (1 + product * known) ** 2
     features = parts.features * each / (1 + each * shared) ** 2
     heard = pooled * all_asked
     heard += _worth(items, heard_by_items, told, features) + _worth(users, heard_by_users, told, features)
@@ -197,6 +138,14 @@ def expected_error(
     _per_rating(items, heard_by_items, told, tuned)
     _per_rating(users, heard_by_users, told, tuned)
     return error, _gains(heard_by_items, heard_by_users, division, pooled * told * ratings)
+
+
+@kernel
+def _pooled(ratings: float, asked: float, division: ShareTables, prices: Prices) -> float:
+    """P: how many ratings without noise the sums over all ratings are worth to products of features."""
+    reach = division.pooled * (ratings - (1 - division.light) * asked) / _CONTRASTS
+    scatter = division.pooled**2 * (ratings - (1 - division.light**2) * asked) / _CONTRASTS
+    return (SLOPE * _REACH * reach) ** 2 / (prices.noise + VARIANCE * scatter + _TINY)
 
 
 _SUMS, _ASKED, _SLOPE, _SCATTER, _KNOWN, _SLOPES = range(6)
@@ -308,17 +257,18 @@ def _per_rating(side: Side, heard: Floats, told: float, tuned: float) -> None:
 @kernel
 def _gains(items: Floats, users: Floats, division: ShareTables, pooled: float) -> Gains:
     """Both sides' worth, pair by pair of octaves; `pooled` is what one more symbol tells about products."""
-    n, light = OCTAVES, division.light
+    n, light, own = OCTAVES, division.light, 1 - division.pooled
     to_item, to_user, in_sums, one_by_one = np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
     for a in range(n):
         for b in range(n):
-            h, s = division.item[a, b], division.asked[a, b]
+            s, to_items, to_users = division.asked[a, b], own * division.item[a, b], own * (1 - division.item[a, b])
             mean, square = 1 - s + light * s, 1 - s + light**2 * s
             line, slope = items[a, _SLOPE], items[a, _SCATTER]
             other, other_slope = users[b, _SLOPE], users[b, _SCATTER]
-            to_item[a, b] = line * mean + 2 * slope * h * square
-            to_user[a, b] = other * mean + 2 * other_slope * (1 - h) * square
-            first, second = line * h + other * (1 - h), slope * h**2 + other_slope * (1 - h) ** 2
+            to_item[a, b] = own * (line * mean + 2 * slope * to_items * square)
+            to_user[a, b] = own * (other * mean + 2 * other_slope * to_users * square)
+            first = line * to_items + other * to_users
+            second = slope * to_items**2 + other_slope * to_users**2
             in_sums[a, b] = first + second
             one_by_one[a, b] = pooled + light * first + light**2 * second + items[a, _ASKED] + users[b, _ASKED]
     return Gains(to_item, to_user, in_sums, one_by_one)

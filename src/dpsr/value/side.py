@@ -62,14 +62,25 @@ class Prior:
     covariance: Floats
     start: Floats
     weights: Floats
+    centre: Floats | float = 0.0
+    known: Floats | float = 0.0
+    """V is a deviation from the `centre`, which is `known` with this precision from elsewhere, beside its ridge."""
 
     @classmethod
     def of(
-        cls, features: Floats, groups: npt.NDArray[np.int64], ridge: Floats, default_ridge: Floats, covariance: Floats
+        cls,
+        features: Floats,
+        groups: npt.NDArray[np.int64],
+        ridge: Floats,
+        default_ridge: Floats,
+        covariance: Floats,
+        *,
+        centre: Floats | float = 0.0,
+        known: Floats | float = 0.0,
     ) -> Prior:
         """A prior before any evidence."""
         zeros = np.zeros(groups.shape)
-        return cls(features, groups, ridge.copy(), default_ridge, covariance, covariance.copy(), zeros)
+        return cls(features, groups, ridge.copy(), default_ridge, covariance, covariance.copy(), zeros, centre, known)
 
     @property
     def dimensions(self) -> int:
@@ -90,13 +101,14 @@ class Prior:
         back = np.linalg.inv(self.root[:dx, :dx])
         gram = (back.T @ evidence.gram.reshape(q, q, dx, dx) @ back).transpose(0, 2, 1, 3).reshape(q * dx, q * dx)
         right = (evidence.right @ back).ravel()
-        covariance = inverse(gram + np.diag(self.ridge[groups]))
+        covariance = inverse(gram + self.known + np.diag(self.ridge[groups]))
         theta = covariance @ right
         known = 1 - self.ridge[groups] * np.diag(covariance)
+        whole = theta + np.ravel(self.centre)
         for g in range(1, len(self.ridge)):
             member = groups == g
             if member.any():
-                size = theta[member] @ theta[member] + _COEFFICIENTS / self.default_ridge[g]
+                size = whole[member] @ whole[member] + _COEFFICIENTS / self.default_ridge[g]
                 self.ridge[g] = (known[member].sum() + _COEFFICIENTS) / size
         self.weights = theta.reshape(q, dx)
 

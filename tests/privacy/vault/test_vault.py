@@ -11,6 +11,7 @@ from dpsr import Ratings, Scale
 from dpsr.certify.parts import DIVIDED_GRID
 from dpsr.certify.table_price import epsilon_of
 from dpsr.engine import BlockResult
+from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.division import Division
 from dpsr.engine.raw import RawTable
 from dpsr.errors import PrivacyError
@@ -131,6 +132,65 @@ def test_without_noise_divided_sums_are_weighted_sums(ratings, silent, division)
         wanted_users[u] += (whole - int(256 * whole * share) / 256) * y
     np.testing.assert_allclose(items.values, wanted_items, atol=0.02)
     np.testing.assert_allclose(users.values, wanted_users, atol=0.02)
+
+
+@pytest.fixture
+def contrasts(ratings):
+    return contrasts_of(ratings)
+
+
+def contrasts_of(ratings):
+    """Three classes a side, either sign, and a class of none."""
+    rng = np.random.default_rng(6)
+    return Contrasts(*(rng.integers(-3, 4, n).astype(np.int8) for n in (ratings.mask.n_users, ratings.mask.n_items)), 3)
+
+
+def test_sums_over_all_ratings_are_paid_for_with_those_of_rows(ratings, silent, division, contrasts):
+    """Enumerated as above: a rating is in one of them with its sign, and all three weights of the dearest add up."""
+    division = replace(division, pooled=48)
+    unit, asked = STARS.width / 2 / VALUE_GRID / DIVIDED_GRID, asked_of(ratings, division)
+    most, most_together, one_place = {True: 0.0, False: 0.0}, 0.0, True
+    for row in range(0, len(ratings), 7):
+        vaults = [Vault(neighbour(ratings, row, x), 1.0, noise=NoiseSource.system()) for x in (0, 4)]
+        low, high = (v.divided_sums(3.0, 1.5, division=division, epsilon=0.5, contrasts=contrasts) for v in vaults)
+        moved = [np.abs(x.values - y.values) / unit for x, y in zip(low, high, strict=True)]
+        kind, one_place = bool(asked[row]), one_place and np.count_nonzero(moved[2]) <= 1
+        most[kind] = max(most[kind], sum(family.sum() for family in moved))
+        most_together = max(most_together, moved[2].sum())
+    part = vaults[0].certificate().parts[0]
+    assert one_place
+    assert most[False] == pytest.approx(part.sensitivity)
+    assert most[True] / float(Fraction(part.noise_scale)) == pytest.approx(part.light_epsilon)
+    assert most_together == pytest.approx(part.sensitivity * 48 / 256)
+    assert part.epsilon == pytest.approx(0.5)
+    assert part.families[2] == ("contrasts", 9)
+
+
+def test_without_noise_sums_over_all_ratings_are_signed_sums(ratings, silent, division, contrasts):
+    """Oracle: rating by rating; the others get what is left."""
+    division, mask = replace(division, pooled=48), ratings.mask
+    v = Vault(ratings, 1.0, noise=NoiseSource.system())
+    items, users, together = v.divided_sums(3.3, 1.2, division=division, epsilon=0.5, contrasts=contrasts)
+    plain, asked, wanted = np.clip(ratings.values - 3.3, -1.2, 1.2), asked_of(ratings, division), np.zeros((3, 3))
+    left = 0.0
+    for u, j, y, single in zip(mask.users, mask.items, plain, asked, strict=True):
+        k, line, whole = int(contrasts.users[u]), int(contrasts.items[j]), 40 if single else 256
+        left += (whole - whole * 48 // 256) / 256 * y
+        if k and line:
+            wanted[abs(k) - 1, abs(line) - 1] += np.sign(k) * np.sign(line) * (whole * 48 // 256) / 256 * y
+    np.testing.assert_allclose(together.values, wanted.ravel(), atol=0.02)
+    assert items.values.sum() + users.values.sum() == pytest.approx(left, abs=0.1)
+
+
+def test_a_weight_over_all_ratings_without_signs_is_refused_and_signs_without_a_weight_too(
+    ratings, division, contrasts
+):
+    v = Vault(ratings, 1.0, noise=NoiseSource.system())
+    with pytest.raises(PrivacyError, match="go together"):
+        v.divided_sums(3.0, 1.0, division=replace(division, pooled=48), epsilon=0.5)
+    with pytest.raises(PrivacyError, match="go together"):
+        v.divided_sums(3.0, 1.0, division=division, epsilon=0.5, contrasts=contrasts)
+    assert v.left == 1.0
 
 
 def test_a_rating_in_the_sums_alone_has_a_symbol_that_does_not_depend_on_it(ratings, division):

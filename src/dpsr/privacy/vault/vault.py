@@ -5,7 +5,8 @@ with its price; a question that would exceed the budget is refused before any no
 
     histogram      how many ratings have each (pooled) level                       one rating moves two counts by one
     total          the sum of all ratings' distances from a centre                 the scale's width
-    divided_sums   sums over items and over users of  weight x clip(r - centre)    at most  both weights x window width
+    divided_sums   sums over items, over users, and over all ratings with public
+                   signs, of  weight x clip(r - centre)                            at most  all weights x window width
     symbols        one symbol per rating from one of several finite channels       at most the dearest channel
     noisy_ratings  one symbol per rating, all from one finite channel              that channel
 
@@ -44,6 +45,7 @@ from dpsr.certify.parts import (
     price_together,
 )
 from dpsr.engine import Block, BlockResult, Table
+from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.division import GRID, SIXTEENTHS, Division
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.errors import PrivacyError
@@ -125,42 +127,56 @@ class Vault:
         return self._release(part, found, unit=step)
 
     def divided_sums(
-        self, centre: float, half_width: float, *, division: Division, epsilon: float
-    ) -> tuple[NoisyStatistic, NoisyStatistic]:
+        self,
+        centre: float,
+        half_width: float,
+        *,
+        division: Division,
+        epsilon: float,
+        contrasts: Contrasts | None = None,
+    ) -> tuple[NoisyStatistic, ...]:
         """Noisy sums of weight x clip(value - centre, -half_width, half_width), over each item and over each user.
 
         `centre` and `half_width` are in rating points. Weights are those of a public division, which holds from now on.
-        `epsilon` is what a rating pays that is in the sums alone, for both of its sums together. One that is asked one
+        A division with a `pooled` weight has `contrasts`: the third answer are sums over all ratings with their signs.
+        `epsilon` is what a rating pays that is in the sums alone, for all of its sums together. One that is asked one
         by one pays `light` of `GRID` of it, and its symbol.
         """
         if self._division is not None:
             raise PrivacyError("the ratings are divided already. Nothing was drawn. Ask for divided sums once.")
+        if (division.pooled > 0) != (contrasts is not None):
+            raise PrivacyError("a weight in the sums over all ratings and their signs go together. Nothing was drawn.")
         steps, step = self._window(centre, half_width)
-        item, user = division.item_weights, division.user_weights
+        item, user, pooled = division.item_weights, division.user_weights, division.pooled_weights
+        sizes = {"items": self.census.n_items, "users": self.census.n_users}
+        sizes |= {} if contrasts is None else {"contrasts": contrasts.n**2}
 
-        def add(block: Block, items: AnyInts, used: AnyInts) -> BlockResult:
+        def add(block: Block, items: AnyInts, used: AnyInts, together: AnyInts) -> BlockResult:
             clipped, codes = steps[block.columns[LEVEL]], division.codes(block)
             used += np.bincount(codes, minlength=len(used))
             items += np.bincount(block.items, clipped * item[codes], len(items)).astype(np.int64)
+            if contrasts is not None:
+                place, sign = contrasts.places(block)
+                together += np.bincount(place, sign * clipped * pooled[codes], len(together)).astype(np.int64)
             users = np.bincount(block.rows, clipped * user[codes], block.n_users)  # exact below 2**53
             return BlockResult(rows=(users.astype(np.int64),))
 
-        sums = [np.zeros(self.census.n_items, dtype=np.int64), np.zeros(len(item), dtype=np.int64)]
+        sums = [np.zeros(n, dtype=np.int64) for n in (sizes["items"], len(item), sizes.get("contrasts", 0))]
         answer = self._raw.run(add, sums, reads=[LEVEL])
-        pairs, used = np.column_stack([item, user]).tolist(), np.flatnonzero(answer.sums[1])
+        weights, used = np.column_stack([item, user, pooled])[:, : len(sizes)].tolist(), np.flatnonzero(answer.sums[1])
         part = DividedSumsPart(
             name="window sums",
             noise_scale=str(laplace_scale(int(np.ptp(steps)) * GRID, epsilon)),
             steps=tuple(steps.tolist()),
-            weights=tuple((pairs[code][0], pairs[code][1]) for code in used if code <= SIXTEENTHS),
-            light=tuple((pairs[code][0], pairs[code][1]) for code in used if code > SIXTEENTHS),
-            families=(("items", self.census.n_items), ("users", self.census.n_users)),
+            weights=tuple(tuple(weights[code]) for code in used if code <= SIXTEENTHS),
+            light=tuple(tuple(weights[code]) for code in used if code > SIXTEENTHS),
+            families=tuple(sizes.items()),
             step=step / GRID,
         )
-        noisy = self._release(part, np.concatenate([answer.sums[0], answer.rows[0]]), unit=step / GRID)
+        noisy = self._release(part, np.concatenate([answer.sums[0], answer.rows[0], answer.sums[2]]), unit=step / GRID)
         self._division = division
-        values = np.split(noisy.values, [self.census.n_items])
-        return NoisyStatistic(values[0], noisy.noise_variance), NoisyStatistic(values[1], noisy.noise_variance)
+        families = np.split(noisy.values, np.cumsum(list(sizes.values()))[:-1])
+        return tuple(NoisyStatistic(values, noisy.noise_variance) for values in families)
 
     def _window(self, centre: float, half_width: float) -> tuple[AnyInts, float]:
         """What a rating of each level adds to a sum, in whole steps, and what a step is in rating points."""
