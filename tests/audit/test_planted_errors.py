@@ -432,14 +432,14 @@ ERRORS = (
     ),
     Error(
         "shares of the budget that add up to more",
-        ((value.ask_sums, "epsilon=spend)", "epsilon=1.1 * spend)"),),
+        ((value.ask_sums, "epsilon=spend,", "epsilon=1.1 * spend,"),),
         None,
         Refused(1.0),
     ),
     Error(
         "the same, and a vault that does not count",
         (
-            (value.ask_sums, "epsilon=spend)", "epsilon=1.1 * spend)"),
+            (value.ask_sums, "epsilon=spend,", "epsilon=1.1 * spend,"),
             (Vault._charge, "> Fraction(self.epsilon)", "> 2 * Fraction(self.epsilon)"),
         ),
         called(VAULT, "test_overspending_is_refused_before_anything_is_drawn", "ratings"),

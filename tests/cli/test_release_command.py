@@ -83,8 +83,6 @@ BROKEN = {
     "duplicate": (b"user,item,rating\na,x,1\nb,y,2\na,x,3\n", "--duplicates"),
     "colons": (b"user:item:rating\na:x:1\nb:y:2\n", "delimiter"),
     "not UTF-8": (b"user,item,rating\na\xff\xfe,x,1\nb,y,2\n", "UTF-8"),
-    "single user": (b"user,item,rating\na,x,1\na,y,2\n", "user"),
-    "single item": (b"user,item,rating\na,x,1\nb,x,2\n", "item"),
     "endless id": (b"user,item,rating\n" + b"a" * 1_000_000 + b",x,1\nb,y,2\n", "characters"),
 }
 
@@ -102,6 +100,16 @@ def test_bad_input_gets_one_sentence_and_leaves_nothing(dpsr, tmp_path, name):
     assert len(outcome.err) < 700
     assert "Traceback" not in outcome.err
     assert {p.name for p in tmp_path.iterdir()} == {"broken.csv"}
+
+
+@pytest.mark.parametrize(("rows", "found"), [("a,x,1\na,y,2", "1 and 2"), ("a,x,1\nb,x,2", "2 and 1")])
+def test_one_user_or_one_item_is_refused_and_leaves_nothing(dpsr, tmp_path, rows, found):
+    path = tmp_path / "alone.csv"
+    path.write_text(f"user,item,rating\n{rows}\n")
+    outcome = dpsr("release", path, "--scale", "1:5:1", "--epsilon", "1", "--out", tmp_path / "r", "--yes")
+    assert outcome.code == 2
+    assert f"at least 2 users and 2 items are needed to learn from, found {found}" in outcome.err
+    assert [p.name for p in tmp_path.iterdir()] == ["alone.csv"]
 
 
 def test_a_truncated_parquet_file_is_refused(dpsr, tmp_path):

@@ -106,7 +106,7 @@ CERTIFICATES = {
     "a noise scale of a thousand digits": (part(SUMS, noise_scale="9" * 1000), "form"),
     "wider noise": (lambda r: r["parts"][SUMS].update(noise_scale=r["parts"][SUMS]["noise_scale"] + "0"), "it states"),
     "fewer sums than users": (part(SUMS, families=[["items", 30], ["users", 4]]), "as many sums"),
-    "one family of sums": (part(SUMS, families=[["items", 30]]), "as many sums"),
+    "one family of sums": (part(SUMS, families=[["items", 30]]), "one weight, not negative, for each"),
     "sums without weights": (part(SUMS, weights=[], light=[]), "positive sensitivity"),
     "an output for no symbol": (part(CHANNEL, outputs=[1.0, 2.0]), "as many sums and symbols"),
     "a setting nobody knows": (part(CHANNEL, settings={"trust": 1.0}), "nobody knows"),
