@@ -70,12 +70,12 @@ def test_the_demo_says_once_that_it_compiles_and_lets_another_process_compile_fo
     programs, rehearsed, heard = [], [], []
     monkeypatch.setattr(progress, "in_cache", lambda module: False)
     monkeypatch.setattr(progress, "another_process", lambda program: programs.append(program) or nullcontext())
-    monkeypatch.setattr(demo, "rehearse", lambda unit: progress.announce("a stage") or rehearsed.append(unit))
+    monkeypatch.setattr(demo, "rehearse_values", lambda: progress.announce("a stage") or rehearsed.append("values"))
     with progress.listening(heard.append):
         demo.compile_both()
     assert heard == [progress.COMPILING], "of the rehearsal's own stages nothing is said"
-    assert rehearsed == ["value"]
-    assert programs == ["from dpsr.cli.demo import rehearse; rehearse('user')"]
+    assert rehearsed == ["values"]
+    assert programs == ["from dpsr.cli.demo import rehearse_rest; rehearse_rest()"]
 
 
 def test_another_process_is_waited_for_and_none_is_left_behind(tmp_path):
@@ -88,9 +88,10 @@ def test_another_process_is_waited_for_and_none_is_left_behind(tmp_path):
     assert time.monotonic() - begun < 300, "interrupted: the other one is ended, not waited for"
 
 
-def test_a_rehearsal_uses_everything_that_the_demo_uses_of_a_unit():
-    demo.rehearse("value")
-    demo.rehearse("user")
+def test_rehearsals_do_what_the_demo_does_and_values_are_left_to_the_other_process(not_yet):
+    demo.rehearse_rest()
+    assert sweep.__name__ in progress._compiled
+    demo.rehearse_values()
 
 
 def test_the_sample_s_files_are_the_same_everywhere_and_never_replaced(dpsr, tmp_path):

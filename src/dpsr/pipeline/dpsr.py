@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self, cast
 
 from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.engine import MemoryTable
+from dpsr.engine.division import GRID
 from dpsr.engine.raw import InteractionTable, RawTable, raw_table
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.people import cells
@@ -30,7 +32,7 @@ from dpsr.types.catalogue import Catalogue
 from dpsr.types.mask import Ids
 from dpsr.types.raw import RawInteractions, RawRatings
 from dpsr.value import sweep
-from dpsr.value.allocation import Components, Forecast, forecast
+from dpsr.value.allocation import Allocation, Components, Forecast, allocate, forecast
 from dpsr.value.design import shown_components
 from dpsr.value.mask_taste import learn_mask_taste
 from dpsr.value.sweep import NOISY, WEIGHT
@@ -171,5 +173,11 @@ class DPSR(PrivateRecommender):
 
 def _use_every_kernel(ratings: RawTable) -> None:
     """A fit of made-up ratings that looks for all there could be."""
-    recipe = Recipe(learn_taste=partial(learn_mask_taste, least=1e-6))
+
+    def allocate_to_all(*facts: Any) -> Allocation:
+        found = allocate(*facts)
+        assert found.division is not None
+        return replace(found, division=replace(found.division, pooled=GRID // 32))
+
+    recipe = Recipe(allocate=allocate_to_all, learn_taste=partial(learn_mask_taste, least=1e-6))
     DPSR(10.0, random_state=0).fit_table(ratings, recipe=recipe)
