@@ -220,7 +220,7 @@ class Certificate:
         return frame_of("polars", rows_of(self.parts))
 
     def _repr_html_(self) -> str:
-        return html_of(str(self), self.parts, self.protection)
+        return html_of(str(self), self.parts, self.protection, likes=self.likes)
 
     def to_record(self) -> dict[str, Any]:
         """Plain data, as JSON holds it: infinity is a word."""

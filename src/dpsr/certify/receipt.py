@@ -11,7 +11,18 @@ from dpsr.certify.odds import epsilon_text
 from dpsr.certify.parts import Part, Price
 from dpsr.errors import ParameterError
 
-HIDDEN = {"value": "the value of one rating", "rating": "that one rating exists", "user": "a whole person"}
+
+def unit_names(*, likes: bool = False) -> dict[str, str]:
+    """What each unit hides, in words.
+
+    >>> unit_names(likes=True)["rating"]
+    'that one interaction exists'
+    """
+    if likes:
+        names = "the weight of one interaction", "that one interaction exists", "a whole person"
+    else:
+        names = "the value of one rating", "that one rating exists", "a whole person"
+    return dict(zip(("value", "rating", "user"), names, strict=True))
 
 
 def rows_of(parts: Sequence[Part]) -> list[dict[str, Any]]:
@@ -29,9 +40,10 @@ def frame_of(library: str, rows: Sequence[Mapping[str, Any]]) -> Any:
         ) from error
 
 
-def html_of(headline: str, parts: Sequence[Part], protection: Mapping[str, Price | None]) -> str:
+def html_of(headline: str, parts: Sequence[Part], protection: Mapping[str, Price | None], *, likes: bool) -> str:
     """The headline, the price for every unit, and every question. All of it is text, nothing of it markup."""
-    units = [(HIDDEN[unit], _price(price)) for unit, price in protection.items()]
+    names = unit_names(likes=likes)
+    units = [(names[unit], _price(price)) for unit, price in protection.items()]
     asked = [(part.name, part.noise, _costs(part)) for part in parts]
     return (
         f"<p><strong>{escape(headline)}</strong></p>"

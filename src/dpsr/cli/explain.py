@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from dpsr.certify.odds import epsilon_text, percent_down, percent_up
+from dpsr.certify.receipt import unit_names
 from dpsr.cli.terminal import out
 from dpsr.cli.units import DeltaOption, Unit, UnitOption
 from dpsr.errors import ParameterError
@@ -80,15 +81,13 @@ def _show_people(told: Explanation) -> None:
     )
 
 
-_NAMES = {"value": "the value of one rating", "rating": "that one rating exists", "user": "a whole person"}
-
-
 def _unit_table(told: Explanation) -> Table:
     """At most what each unit costs."""
     shown = Table("what is to be hidden", "epsilon at most", "delta", title="Each unit", title_justify="left")
+    names = unit_names()
     for unit, price in told.units.items():
         cells = ("not protected", "") if price is None else (epsilon_text(price.epsilon), f"{price.delta:.3g}")
-        shown.add_row(_NAMES[unit], *cells)
+        shown.add_row(names[unit], *cells)
     return shown
 
 

@@ -104,11 +104,9 @@ def receipt(certificate: Certificate) -> str:
 def _other_units(certificate: Certificate) -> list[str]:
     """What the same release costs for the units it was not made for."""
     from dpsr.certify.odds import epsilon_text
+    from dpsr.certify.receipt import unit_names
 
-    names = {"value": "the value of one rating", "rating": "that one rating exists", "user": "a whole person"}
-    if certificate.likes:
-        names |= {"value": "the weight of one interaction", "rating": "that one interaction exists"}
-    said = []
+    names, said = unit_names(likes=certificate.likes), []
     for unit, price in certificate.protection.items():
         if unit != certificate.unit:
             cost = "not protected" if price is None else f"epsilon = {epsilon_text(price.epsilon)} at the same delta"

@@ -19,8 +19,8 @@ from dpsr.report import Budget, Expectation, card
 from dpsr.report.files import check_files, write_files
 from dpsr.report.likes_card import likes_card
 from dpsr.report.people_card import people_card
-from dpsr.value.allocation import Components, forecast
-from dpsr.value.design import structure_of
+from dpsr.value.allocation import forecast
+from dpsr.value.design import released_components
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 _APART = 1.15
@@ -50,8 +50,8 @@ def expected_accuracy(contents: Contents) -> tuple[Expectation, ...]:
     asked = contents.certificate.nominal
     if contents.method != "default" or asked is None:
         return ()
-    census, affinity = contents.table.census, contents.model.affinity
-    shown = None if affinity is None else Components().with_structure(structure_of(census, affinity))
+    census = contents.table.census
+    shown = released_components(census, contents.model.affinity)
     others = [epsilon for epsilon in EPSILONS if not 1 / _APART < epsilon / asked < _APART]
     found = [forecast(census, contents.model.scale, epsilon, shown) for epsilon in sorted([*others, asked])]
     return tuple(Expectation(f.epsilon, f.unknowable, f.learning, f.noise) for f in found)

@@ -24,8 +24,8 @@ from dpsr.errors import ParameterError
 from dpsr.release import Release
 from dpsr.types import Scale
 from dpsr.types.mask import Ids
-from dpsr.value.allocation import Components, forecast
-from dpsr.value.design import structure_of
+from dpsr.value.allocation import forecast
+from dpsr.value.design import released_components
 
 Lists = list[frozenset[str]]
 
@@ -124,8 +124,7 @@ def _expected(release: Release) -> float | None:
     asked = release.certificate.nominal
     if release.method != "default" or asked is None or not MIN_EPSILON <= asked <= MAX_EPSILON:
         return None
-    affinity = release.model.affinity
-    shown = None if affinity is None else Components().with_structure(structure_of(release.mask, affinity))
+    shown = released_components(release.mask, release.model.affinity)
     return forecast(release.mask, release.scale, asked, shown).share
 
 

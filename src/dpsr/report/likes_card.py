@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Floats, Ints
+from dpsr.certify.receipt import unit_names
 from dpsr.release.folder.budget_page import Budget
 from dpsr.release.likes import LikesRelease
 from dpsr.release.likes.model import model_of, own_rows
@@ -24,12 +25,6 @@ from dpsr.report.people_card import LIMITS, KnownItem, page
 _PROTECTED = {
     "user": ("People are protected", "one person", "with everything they did: that they are there at all"),
     "rating": ("Interactions are protected", "one interaction", "that it exists, its weight and its time"),
-}
-
-_UNIT_NAMES = {
-    "value": "the weight of one interaction",
-    "rating": "that one interaction exists",
-    "user": "a whole person",
 }
 
 _SAID_OF_LIKES = {
@@ -57,7 +52,7 @@ def likes_card(release: LikesRelease, *, budget: Budget | None = None, signer: s
         "likes.html.jinja",
         release,
         _PROTECTED[release.certificate.unit],
-        _UNIT_NAMES,
+        unit_names(likes=True),
         budget,
         signer,
         row="interaction",

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from dpsr.certify import Certificate, odds
 from dpsr.certify.people import NormalPart
+from dpsr.certify.receipt import unit_names
 from dpsr.release.folder.budget_page import Budget
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
@@ -36,7 +37,6 @@ _PROTECTED = {
     "rating": ("Ratings are protected", "one rating", "that it exists, its value and its time"),
 }
 
-_UNIT_NAMES = {"value": "the value of one rating", "rating": "that one rating exists", "user": "a whole person"}
 
 LIMITS = (
     Limit(
@@ -115,7 +115,7 @@ def people_card(release: ItemRelease, *, budget: Budget | None = None, signer: s
         "people.html.jinja",
         release,
         _PROTECTED[release.certificate.unit],
-        _UNIT_NAMES,
+        unit_names(),
         budget,
         signer,
         row="rating",

@@ -107,6 +107,11 @@ def shown_components(mask: Mask) -> Components:
     return Components().with_structure(mask_embeddings(MemoryTable(mask), RANK).structure)
 
 
+def released_components(census: Census | Mask, affinity: Affinity | None) -> Components:
+    """The same, read off what a release holds of its mask; as if all tastes showed where it holds nothing."""
+    return Components() if affinity is None else Components().with_structure(structure_of(census, affinity))
+
+
 def _leading_items(gram: Gram, rated: npt.NDArray[np.bool_], rank: int) -> tuple[Floats, Floats]:
     """Singular values and item vectors; an item nobody rated has no part in them and is left out of the work."""
 

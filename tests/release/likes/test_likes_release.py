@@ -118,6 +118,12 @@ def test_weights_move_a_list_and_only_their_ratios_matter(model):
         model.fold_in(items, [1, 1, -1])
 
 
+def test_a_certificate_of_likes_speaks_of_interactions(model):
+    shown = model.certificate._repr_html_()
+    assert "<td>that one interaction exists</td>" in shown
+    assert "rating exists" not in shown
+
+
 @pytest.mark.parametrize("epsilon", [-1.0, 0.0, float("nan"), float("inf"), 1e9])
 def test_an_epsilon_that_is_none_is_refused_before_its_noise_is_sought(epsilon):
     with pytest.raises(PrivacyError, match="epsilon must be a number above 0"):
