@@ -14,8 +14,8 @@ from dpsr.engine import MemoryTable
 from dpsr.errors import PrivacyError
 from dpsr.types import Census
 from dpsr.value.allocation import Allocation, Components, allocate, best_tables, explained_share, forecast
+from dpsr.value.design import OCTAVES, Side
 from dpsr.value.expected import Prices, ShareTables, expected_error
-from dpsr.value.octaves import OCTAVES, Side
 
 STARS = Scale(1, 5)
 

@@ -29,7 +29,7 @@ from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.types import Model, Scale
 from dpsr.value.allocation import Allocation, Components, allocate
-from dpsr.value.assembly import assemble
+from dpsr.value.assembly import assemble, personal_prior
 from dpsr.value.design import Design
 from dpsr.value.effects import learn_effects, own_observations
 from dpsr.value.evidence import N_FACTORS, EvidenceState
@@ -47,7 +47,6 @@ from dpsr.value.levels import (
 )
 from dpsr.value.mask_taste import MaskTaste, learn_mask_taste
 from dpsr.value.noisy_sums import NoisySums, PooledSums
-from dpsr.value.personal import personal_prior
 from dpsr.value.priors import EFFECT, SLOPES, ridge
 from dpsr.value.schedule import learn_from_symbols
 from dpsr.value.sweep import CHOICE, NOISY, SYMBOL, WEIGHT

@@ -24,9 +24,9 @@ from dpsr.engine.division import GRID, SIXTEENTHS, Division
 from dpsr.linalg.compiled import kernel
 from dpsr.privacy.channels.optimal import optimal_channel
 from dpsr.types import Census, Mask, Scale
-from dpsr.value.components import Components, Shares
+from dpsr.value.design import OCTAVES, Side, octaves
 from dpsr.value.expected import WINDOW, Prices, ShareTables, expected_error
-from dpsr.value.octaves import OCTAVES, Side, octaves
+from dpsr.value.priors import Components, Shares
 
 __all__ = ["Allocation", "Components", "Forecast", "allocate", "explained_share", "forecast"]
 

@@ -16,6 +16,8 @@ it rests on few; so V_j likewise. All pairs together, undone from the normalisat
 bulk (`mask_structure`), the first two elsewhere. Every column but the constant is centred and scaled to unit mean
 square *over ratings* and winsorised at three, so that one coefficient means the same everywhere and nobody is an
 outlier.
+
+**Octaves.** Counts of items and of users by powers of two (`Side`): all that the rule of the budget looks at.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +36,35 @@ from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.incidence import Incidence
 from dpsr.linalg.lanczos import Gram, leading_right
 from dpsr.types import Affinity, Census, Mask
-from dpsr.value.components import Components
+from dpsr.value.priors import Components
+
+OCTAVES = 20
+"""Classes of counts: 1, 2 to 3, 4 to 7, and so on; the last one is open."""
+
+
+class Side(NamedTuple):
+    """Items, or users, by octave of their counts."""
+
+    rows: Floats
+    mass: Floats
+    other: Floats
+    effect: float
+    slopes: float
+
+    @classmethod
+    def of(cls, counts: Ints, effect: float, slopes: float) -> Side:
+        """`other` is how many more ratings the rows of an octave have beside the one that is predicted."""
+        some = counts[counts > 0]
+        place = octaves(some)
+        rows = np.bincount(place, minlength=OCTAVES).astype(np.float64)
+        total = np.bincount(place, some, OCTAVES)
+        return cls(rows, total / max(total.sum(), 1), np.maximum(total / np.maximum(rows, 1) - 1, 0.0), effect, slopes)
+
+
+def octaves(counts: Ints) -> Ints:
+    """floor(log2 count), exactly; zero where there is nothing."""
+    return np.minimum(np.frexp(np.maximum(counts, 1).astype(np.float64))[1] - 1, OCTAVES - 1).astype(np.int64)
+
 
 _TOLERANCE, _PRODUCTS = 1e-2, 5
 """Features need directions, not digits; where eight products leave them open, the mask has none to show."""

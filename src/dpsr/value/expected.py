@@ -49,8 +49,8 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.linalg.compiled import kernel
-from dpsr.value.components import Shares
-from dpsr.value.octaves import OCTAVES, Side
+from dpsr.value.design import OCTAVES, Side
+from dpsr.value.priors import Shares
 
 WINDOW, SLOPE, _SPREAD = 0.8, 0.6, 0.45
 """Half-width in deviations, slope and Var/c^2 of a Gaussian clipped at 0.8 deviations."""

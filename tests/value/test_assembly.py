@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from dpsr.value.assembly import effect_chances
 from dpsr.value.effects import EffectObservation
-from dpsr.value.personal import effect_chances
 from dpsr.value.priors import EFFECT
 from dpsr.value.side import Prior, Rows, posterior_covariances
 
