@@ -18,7 +18,7 @@ SEEDED = ("--seed", "1")
 def short(monkeypatch):
     """Every trial an eighth as long: whole audits are in tests/audit, and here it is what the command makes of one."""
     every = auditing.stage1_trials
-    monkeypatch.setattr(auditing, "stage1_trials", lambda *how: [replace(one, runs=one.runs // 8) for one in every(*how)])
+    monkeypatch.setattr(auditing, "stage1_trials", lambda *how: [replace(t, runs=t.runs // 8) for t in every(*how)])
 
 
 @pytest.fixture(scope="module")
