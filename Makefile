@@ -31,7 +31,7 @@ tests: $(STAMP)
 quick: $(STAMP)  ## on every save: no Spark, server, browser or notebook, nothing slow
 	$(PYTEST) -m "$(FAST)"
 
-slow-list: $(STAMP)  ## measure all tests anew; what takes a second or more is left out of the fast lane
+slow-list: $(STAMP)  ## measure all tests anew; what takes half a second or more is left out of the fast lane
 	$(PYTEST) --slow-list
 
 check: lint types  ## ruff and mypy
