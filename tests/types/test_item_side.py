@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsr import Scale
-from dpsr.linalg.people_rows import PeopleRows
+from dpsr.linalg.own_regression import PeopleRows
 from dpsr.types.item_side import ACTIVITY_BINS, Crowd, ItemSide
 
 CELLS, PEOPLE, RATED, PRIOR = 40, 12, 16, 2.5

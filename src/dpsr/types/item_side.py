@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import AnyInts, Floats, Ints
-from dpsr.linalg.own_regression import predict_pairs, regress
-from dpsr.linalg.people_rows import PeopleRows
+from dpsr.linalg.own_regression import PeopleRows, predict_pairs, regress
 from dpsr.types.mask import Ids, codes_of, id_array
 from dpsr.types.scale import Scale
 
