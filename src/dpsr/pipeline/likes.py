@@ -70,9 +70,7 @@ def check_likes(unit: str, epsilon: float, delta: float | None) -> None:
 def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     """All questions in order; the whole budget is spent."""
     announce("Asking how many people there are, and how much they did")
-    everything = np.arange(vault.n_cells)
-    answer = vault.numbers(plan.NUMBERS, everything)
-    activity = Activity.of(answer.values, answer.noise, vault.n_cells)
+    activity = ask_activity(vault)
     announce("Asking what is popular")
     popularity, ahead = ask_popularity(vault, activity)
     popularity, index = ask_names(vault, popularity, ahead)
@@ -84,6 +82,12 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
         popularity = _ask_counts(vault, popularity, vault.left) if vault.left > _LEAST_ROUND else popularity
         side = LikesSide.of_popularity(shown(popularity))
     return replace(side, crowd=crowd_of(activity, popularity, vault.unit)), index
+
+
+def ask_activity(vault: LikesVault) -> Activity:
+    """How many people did how much, over all cells."""
+    answer = vault.numbers(plan.NUMBERS, np.arange(vault.n_cells))
+    return Activity.of(answer.values, answer.noise, vault.n_cells)
 
 
 def foresee(activity: Activity, popularity: Popularity, unit: str) -> Foresight:
