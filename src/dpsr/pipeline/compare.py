@@ -47,7 +47,8 @@ _SAMPLE_SEED = 0  # of which pairs are compared, so that a comparison can be rep
 class Column:
     """One release. `expected` is RMSE as a share of predicting one constant, or None where no forecast exists.
 
-    `parts` are what its questions cost: epsilon, or mu where noise is normal, whose squares add up. Where it knows nobody there are no numbers of users and ratings, and `n_items` are those that may be named.
+    `parts` are what its questions cost: epsilon, or mu where noise is normal, whose squares add up. Where it
+    knows nobody there are no numbers of users and ratings, and `n_items` are those that may be named.
     """
 
     name: str
