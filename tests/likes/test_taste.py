@@ -119,6 +119,7 @@ def test_leading_eigenvectors_are_those_of_the_whole_matrix():
         values, vectors = leading(A, 3)
         np.testing.assert_allclose(values, np.linalg.eigvalsh(A)[::-1][:3], rtol=1e-3)
         assert vectors.shape == (n, 3)
+        assert (np.linalg.norm(A @ vectors - vectors * values, axis=0) < 2e-4 * values).all()
 
 
 def rows(x):
