@@ -272,8 +272,8 @@ ERRORS = (
         "channel chosen by the raw level, in the pipeline",
         (
             (
-                value.ask_ratings,
-                "nearest = prior.nearest(at_ratings(block, left[block.users], right))",
+                value._choose_channels,
+                "nearest = foreseen.around.nearest(at_ratings(block, foreseen.left[block.users], foreseen.right))",
                 f"nearest = {RAW}[block.ratings] * (GRID // vault.scale.n_levels)",
             ),
         ),

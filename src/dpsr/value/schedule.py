@@ -30,6 +30,10 @@ _BOLD_PAIRS, _CLEARLY_LESS = 30, 0.93
 _STANDS_OUT = 1.03
 """Strength of directions from which on sweeps are bold at first; chance alone moves it by less than a hundredth."""
 
+_BETWEEN, BETWEEN_TURNS = 2, 1.1
+"""Sweeps between two turns, and by how much ratings are expected to scatter more around the means these find than a
+residual says: means are off, too."""
+
 SMALL = 20_000
 """The most ratings with which sweeps may be bold: on more, rows are known well enough for caution to find what there is
 (decision 40)."""
@@ -60,6 +64,18 @@ def learn_from_symbols(
         learning.sweep_boldly()
     learning.sweep_until_stable()
     state.finish(learning.reader(), observations[1], released)
+    return state
+
+
+def learn_between_turns(
+    state: EvidenceState, tables: Mapping[int, Floats], y: Floats, log_base: Floats, observations: Observations
+) -> EvidenceState:
+    """What the ratings of earlier turns say, roughly: how later ones are asked depends on it, and nothing else."""
+    learning = Learning(state, tables, y, log_base, observations)
+    state.find_effects(learning.reader())
+    learning.sweep_items()
+    for _ in range(_BETWEEN):
+        state.sweep(learning.reader(), observations)
     return state
 
 
