@@ -131,7 +131,8 @@ class EvidenceState:
             self._take_users(rows[0], evidence)
         self._solve_items(sums[0], sums[1], observations[0])
         self.sample = rows[-1][:: max(1, len(rows[-1]) // SAMPLE)]
-        self.residual = float(np.clip(self.residual * tally.ratio, _LEAST_RESIDUAL * self.variance, self.variance))
+        new = tally.residual(self.residual, self.variance, self.design.census.n_ratings, bold=bold)
+        self.residual = float(np.clip(new, _LEAST_RESIDUAL * self.variance, self.variance))
         return tally.moved
 
     def finish(self, reader: Reader, observation: EffectObservation, released: str) -> None:
