@@ -115,6 +115,12 @@ class EvidenceState:
         self.f[:, :k] = found.users
         return found.strength
 
+    def forget_factors(self) -> None:
+        """No factors: slopes on public features alone."""
+        self.k, self.f, self.g = 0, self.f[:, :0], self.g[:, :0]
+        self.item_prior.keep(self.design.x.shape[1])
+        self.user_prior.keep(self.design.z.shape[1])
+
     def sweep(self, reader: Reader, observations: Observations, *, users: bool = True, bold: bool = False) -> float:
         """Users given items, unless `users` is off, then items given users; how far the users' update moved the means.
 

@@ -17,8 +17,8 @@ data with posterior variance d, E[((z - eta) w)^2] = w - w^2 d, w = rho / v (Mac
 left: the variance of ratings, which the histogram tells, is that of the means, their posterior variance, and v. Where
 channels explain little, rho of what a score shows is the rating and the rest is the channel, so that a small error of
 the family of levels becomes an error of v that is 1 / rho times as large: scores count by rho^2, what is left by the
-rest. Half a step, in logs, is taken at a time: the items' part of d belongs to the v of the pass before, and whole
-steps would swing.
+rest; less where it is less than half of the variance, since it is a difference. Half a step, in logs, is taken at a
+time: the items' part of d belongs to the v of the pass before, and whole steps would swing.
 """
 
 from __future__ import annotations
@@ -146,10 +146,11 @@ class Tally:
         if expected <= 0:
             return before
         scores = np.log(squares / expected)
-        rho = 1.0 if bold else min(before * weight2 / weight, 1.0)
         left = variance - (total2 / n - (total / n) ** 2) - doubt / n
         rest = np.log(max(left / before, _LEAST_LEFT))
-        return float(before * np.exp((rho**2 * scores + (1 - rho**2) * rest) / 2))
+        rho = min(before * weight2 / weight, 1.0)
+        share = 0.0 if bold else (1 - rho**2) * min(2 * before / variance, 1.0) ** 2
+        return float(before * np.exp(((1 - share) * scores + share * rest) / 2))
 
     @property
     def moved(self) -> float:
