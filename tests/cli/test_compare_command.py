@@ -1,11 +1,13 @@
 """`dpsr compare`: releases side by side."""
 
 import json
+from math import sqrt
 
 import numpy as np
 import pytest
 
 from dpsr import DPSR, Ratings, Scale, load_release
+from dpsr.data import realistic
 from dpsr.pipeline.compare import compare
 
 
@@ -86,3 +88,52 @@ def test_what_is_no_release_is_one_sentence(dpsr, folder, tmp_path):
         assert outcome.code == 2
         assert "not a readable release folder" in outcome.err
         assert outcome.err.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def of_people(tmp_path_factory):
+    """Two releases of people who rate, one of interactions."""
+    root, ratings = tmp_path_factory.mktemp("people"), realistic(0, n_users=300, n_items=60, n_ratings=3_000)
+    for name, epsilon in (("strict", 2.0), ("open", 20.0)):
+        DPSR(epsilon, unit="user", delta=1e-4, items=ratings.mask.item_ids).fit(ratings).save(root / name)
+    likes = ratings.liked(at_least=1)
+    DPSR(20.0, unit="user", delta=1e-4, items=likes.item_ids).fit(likes).save(root / "likes")
+    return root
+
+
+def test_releases_that_know_nobody_are_compared_by_people_who_do_not_exist(dpsr, of_people):
+    outcome = dpsr("compare", of_people / "strict", of_people / "open", "--json")
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)
+    assert [column["unit"] for column in found["columns"]] == ["user", "user"]
+    assert [column["n_users"] for column in found["columns"]] == [None, None]
+    assert found["made_up"]
+    strict, opened = load_release(of_people / "strict"), load_release(of_people / "open")
+    rows = strict.synthesise(100).to_pandas()
+    people = [own for _, own in rows.groupby("user")]
+    lists = [
+        [set(map(str, release.fold_in(own["item"].tolist(), own["rating"].tolist(), 10).items)) for own in people]
+        for release in (strict, opened)
+    ]
+    shared = [len(a & b) / max(len(a), len(b)) for a, b in zip(*lists, strict=True) if a or b]
+    assert found["between"][0]["overlap"] == pytest.approx(np.mean(shared))
+    assert 0 < found["between"][0]["difference"] < 4
+    words = " ".join(dpsr("compare", of_people / "strict", of_people / "open").out.split())
+    assert "people who do not exist were drawn from the first" in words
+
+
+def test_parts_of_normal_noise_add_up_by_their_squares(of_people):
+    release = load_release(of_people / "strict")
+    parts = compare([release], ["a"]).columns[0].parts
+    mu = sqrt(sum(float(part.squared_mu("user")) for part in release.certificate.parts))
+    assert sqrt(sum(price**2 for price in parts.values())) == pytest.approx(mu, rel=1e-6)
+
+
+def test_a_release_of_interactions_is_like_itself_and_unlike_one_of_ratings(dpsr, of_people, folder):
+    shown = dpsr("compare", of_people / "likes", of_people / "likes")
+    assert "no ratings" in shown.out
+    assert "100.0%" in shown.out
+    for other in (folder, of_people / "open"):
+        refused = dpsr("compare", of_people / "likes", other)
+        assert refused.code == 2
+        assert "releases of one kind are compared" in refused.err

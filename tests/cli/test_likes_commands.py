@@ -51,7 +51,10 @@ def test_a_log_without_ratings_is_released_served_and_explained(dpsr, purchases,
     lists = dpsr("personalise", tmp_path / "r", purchases, "--out", tmp_path / "lists.parquet", "-n", "4")
     assert "own interactions" in lists.out
     assert pq.read_table(tmp_path / "lists.parquet").num_rows == 4 * 150
-    assert "everything they rated or did" in dpsr("explain", "--release", tmp_path / "r").out
+    explained = dpsr("explain", "--release", tmp_path / "r").out
+    assert "everything they rated or did" in explained
+    assert "that one interaction exists" in explained
+    assert "one rating" not in explained
     assert dpsr("card", tmp_path / "r", "--out", tmp_path / "card.html").code == 0
     made = dpsr("synthesise", tmp_path / "r", "--people", "30", "--out", tmp_path / "people.parquet")
     assert "made-up interactions written" in made.out
@@ -151,3 +154,32 @@ def test_memory_that_does_not_hold_the_products_of_frequent_cells_is_refused_wit
     assert allowed == 500
     assert 750 <= least <= 800, "the interpreter's 350 MB and 400 for the products"
     assert not (tmp_path / "r").exists()
+
+
+def test_a_plan_of_a_log_says_what_lists_would_be_worth_and_that_it_is_not_private(dpsr, purchases):
+    shown = dpsr("plan", purchases, "--delta", "1e-4", "--epsilon", "1,20")
+    assert shown.code == 0, shown.err
+    assert "There is no rating column, so every row is read as an interaction (--likes)." in shown.out
+    heads = ("epsilon", "lists", "popularity", "taste", "items asked", "no list")
+    titles = next(line for line in shown.out.splitlines() if line.startswith("┃"))
+    assert tuple(head.strip() for head in titles.split("┃")[1:-1]) == heads
+    assert "not private, for your eyes only" in " ".join(shown.out.split())
+    least, much = json.loads(dpsr("plan", purchases, "--likes", "--delta", "1e-4", "--epsilon", "1,20", "--json").out)[
+        "forecasts"
+    ]
+    assert 0 < least["lists"] < much["lists"]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--likes"], "needs a delta"),
+        (["--likes", "--delta", "1e-4"], "needs totals"),
+        ([], "needs --likes"),
+        (["--likes", "--unit", "value", "--users", "9"], "would publish every row"),
+    ],
+)
+def test_a_plan_without_a_file_needs_totals_and_a_word_on_what_is_planned(dpsr, more, words):
+    refused = dpsr("plan", *more)
+    assert refused.code == 2
+    assert words in refused.err

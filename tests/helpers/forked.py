@@ -185,6 +185,7 @@ def keep(connection):
     pid = os.fork()
     if pid == 0:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as from a terminal, also when the tests are run by `nohup`
         become(json.loads(text), ends)
     for end in ends:
         os.close(end)

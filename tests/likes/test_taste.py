@@ -9,7 +9,7 @@ from dpsr.likes.evidence import STRENGTHS, Evidence, weigh
 from dpsr.likes.foresight import favour_of
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, Taste, leading, learn_taste, modelled
-from dpsr.linalg.people_rows import PeopleRows
+from dpsr.linalg.own_regression import PeopleRows
 from dpsr.types.likes_side import LikesSide
 
 T, K = 80, 3

@@ -1,6 +1,8 @@
-"""Kernels in other processes: they are found there by name, and come from the cache."""
+"""Kernels in other processes: they are found there by name, and come from a cache no older than its source."""
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -34,3 +36,66 @@ def test_a_function_that_uses_a_kernel_takes_its_name_along():
 def test_a_kernel_that_no_module_names_is_sent_as_numba_does_it():
     twice = njit(lambda x: 2 * x)
     assert pickle.loads(cloudpickle.dumps(twice))(np.float64(21)) == 42
+
+
+PARTS = """
+from typing import NamedTuple
+from dpsr.linalg.compiled import kernel
+
+BOUND = {bound}
+
+class {argument}(NamedTuple):
+    x: float
+
+@kernel
+def enforced(x):
+    return min(x, {written})
+"""
+
+SUM = """
+from dpsr.linalg.compiled import kernel
+from parts import BOUND, enforced
+
+@kernel
+def contribution(given):
+    return 1000 * BOUND + enforced(given.x)
+"""
+
+ASK = """
+import parts, sums
+given = next(kind for kind in vars(parts).values() if isinstance(kind, type) and kind.__module__ == "parts")
+print(sums.contribution(given(9.0)), sum(sums.contribution.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def contribution(tmp_path):
+    """What a kernel gives in a fresh process, and how often its cache served; what it uses is in another file."""
+    (tmp_path / "sums.py").write_text(SUM)
+
+    def run(bound=1, written=5, argument="Given"):
+        (tmp_path / "parts.py").write_text(PARTS.format(bound=bound, written=written, argument=argument))
+        command = [sys.executable, "-B", "-c", ASK]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        value, served = done.stdout.split()
+        return float(value), int(served)
+
+    return run
+
+
+def test_a_kernel_is_compiled_again_when_a_kernel_or_a_constant_of_another_file_changes(contribution):
+    """numba's own cache would answer 1005 each time: the bound in force would be the old one."""
+    assert contribution() == (1005, 0)
+    assert contribution(written=6) == (1006, 0)
+    assert contribution(written=6, bound=2) == (2006, 0)
+
+
+def test_a_cache_that_speaks_of_a_type_that_is_gone_is_compiled_again(contribution):
+    assert contribution(argument="Given") == (1005, 0)
+    assert contribution(argument="Taken") == (1005, 0)
+
+
+def test_what_did_not_change_comes_from_the_cache(contribution, tmp_path):
+    assert contribution() == (1005, 0)
+    done = subprocess.run([sys.executable, "-B", "-c", ASK], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1005.0", "1"]

@@ -9,7 +9,6 @@ from dpsr.people.levels import (
     PeopleLevels,
     Totals,
     Weights,
-    plausible_activity,
     read_levels,
 )
 from dpsr.types.item_side import ACTIVITY_BINS, CENTRE, SIZES
@@ -93,17 +92,3 @@ def test_weights_are_those_of_people_drawn_by_activity():
 def test_what_is_known_behind_a_rating_is_more_than_on_average_because_active_people_know_more(known):
     levels = PeopleLevels(PEOPLE, COUNTS, CENTRE + LEVELS, 0.3, 0.3)
     assert known < levels.known_per_rating(known) <= 1
-
-
-def test_people_whom_noise_invents_far_from_all_others_are_not_made_up():
-    """As seen on a release: a few thousandths of people with thousands of ratings would have had most of them."""
-    counts = np.array([7417.0, 3595, 2318, 1629, 943, 437, 120, 28, 11, 0, 8, 20, 0, 17])
-    found = plausible_activity(counts)
-    assert (found[9:] == 0).all()
-    assert found.sum() == pytest.approx(counts.sum())
-    np.testing.assert_allclose(found[:8], counts[:8], rtol=0.02)
-
-
-def test_a_law_that_is_log_concave_stays_as_it_is():
-    counts = 600 * np.exp(-0.5 * ((np.arange(14) - 5.5) / 1.7) ** 2)
-    np.testing.assert_allclose(plausible_activity(counts), counts)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpsr.synthesis import meeting
-from dpsr.synthesis.meeting import MEAN_MET, items_met, numbers_met, propensities
+from dpsr.synthesis.meeting import MEAN_MET, items_met, numbers_met, plausible_activity, propensities
 from dpsr.types.item_side import ACTIVITY_BINS, SIZES, activity_of
 
 ACTIVITY = np.array([500.0, 300, 200, 100, 50, 20, 5] + [0] * 7)
@@ -80,3 +80,17 @@ def test_people_served_in_many_small_groups_are_the_people_they_were_and_meet_wh
         np.testing.assert_array_equal(np.diff(indptr), counts)
         np.testing.assert_array_equal(owners % 2, cells % 2)
         assert (np.diff(owners * 60 + cells) > 0).all(), "ascending, none twice"
+
+
+def test_people_whom_noise_invents_far_from_all_others_are_not_made_up():
+    """As seen on a release: a few thousandths of people with thousands of ratings would have had most of them."""
+    counts = np.array([7417.0, 3595, 2318, 1629, 943, 437, 120, 28, 11, 0, 8, 20, 0, 17])
+    found = plausible_activity(counts)
+    assert (found[9:] == 0).all()
+    assert found.sum() == pytest.approx(counts.sum())
+    np.testing.assert_allclose(found[:8], counts[:8], rtol=0.02)
+
+
+def test_a_law_that_is_log_concave_stays_as_it_is():
+    counts = 600 * np.exp(-0.5 * ((np.arange(14) - 5.5) / 1.7) ** 2)
+    np.testing.assert_allclose(plausible_activity(counts), counts)

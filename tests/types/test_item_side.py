@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpsr import Scale
-from dpsr.linalg.people_rows import PeopleRows
-from dpsr.types.item_side import ACTIVITY_BINS, Crowd, ItemSide
+from dpsr.linalg.own_regression import PeopleRows
+from dpsr.types.item_side import ACTIVITY_BINS, SIZES, Crowd, ItemSide
 
 CELLS, PEOPLE, RATED, PRIOR = 40, 12, 16, 2.5
 """Each of these people rated so many cells; effects are means that a prior of some pretended ratings shrinks."""
@@ -66,3 +66,26 @@ def test_an_effect_made_of_one_rating_alone_tells_its_person_next_to_nothing():
     side = learned(rows)
     assert side.own_side(rows).coefficients[0, 1] > 0.5
     assert side.own_side_of_fitted(rows).coefficients[0, 1] == pytest.approx(0, abs=0.06)
+
+
+def test_counts_that_noise_fills_up_lose_one_level_until_they_add_up_to_what_people_did():
+    """Ten cells that people meet, and a floor of noise under 60,000: the ten keep their lead and nearly all of it."""
+    activity, weights = np.zeros(ACTIVITY_BINS), np.full(ACTIVITY_BINS, 0.01)
+    activity[3] = 100.0
+    did = float(activity @ (weights * SIZES))
+    real = did * 0.1 * np.arange(10, 0, -1) / 5.5
+    noise = np.abs(np.random.default_rng(0).normal(0, 0.02 * real.max(), 60_000))
+    crowd = Crowd(100.0, activity, np.concatenate([real, noise]), weights)
+    assert crowd.counts.sum() > 50 * did
+    assert crowd.met.sum() == pytest.approx(1.1 * did, rel=1e-6)
+    assert crowd.met[:10].sum() > 0.7 * crowd.met.sum()
+    lost = (crowd.counts - crowd.met)[:10]
+    np.testing.assert_allclose(lost, lost[0])
+
+
+def test_counts_that_are_no_more_than_people_did_stay_as_they_are():
+    activity = np.full(ACTIVITY_BINS, 10.0)
+    crowd = Crowd(140.0, activity, np.array([3.0, 2.0, 1.0]), np.ones(ACTIVITY_BINS))
+    np.testing.assert_array_equal(crowd.met, crowd.counts)
+    nobody = Crowd(1.0, np.zeros(ACTIVITY_BINS), np.array([3.0, 2.0]), np.ones(ACTIVITY_BINS))
+    np.testing.assert_array_equal(nobody.met, nobody.counts)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpsr.cli.release_folder import open_release
+from dpsr.cli.release_folder import open_any_release
 from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
 from dpsr.quoting import for_terminal
@@ -23,6 +23,12 @@ NOTE = (
     "points over {pairs:,} common pairs, overlap is the share of top-10 lists in common over {users:,} common users."
 )
 
+NOTE_MADE_UP = (
+    "These releases know nobody: {users:,} people who do not exist were drawn from the first and served by each. "
+    "Differences are in rating points; overlap is the share of top-10 lists in common. Parts are mu, and their "
+    "squares add up."
+)
+
 
 def compare(
     releases: Annotated[
@@ -33,7 +39,7 @@ def compare(
     """Put releases side by side: method, exact epsilon, shape, expected accuracy, and how far their answers differ."""
     from dpsr.pipeline.compare import compare as put_side_by_side
 
-    loaded = [open_release(folder) for folder in releases]
+    loaded: list[Any] = [open_any_release(folder) for folder in releases]
     comparison = put_side_by_side(loaded, [str(folder) for folder in releases])
     if as_json:
         typer.echo(json.dumps(comparison.to_dict(), indent=2, allow_nan=False))
@@ -49,7 +55,8 @@ def _print(comparison: Comparison) -> None:
     facts = [_facts(column, parts) for column in columns]
     shown = Table("", *(for_terminal(column.name) for column in columns))
     for name in facts[0]:
-        shown.add_row(name, *(column[name] for column in facts))
+        if any(column[name] for column in facts):
+            shown.add_row(name, *(column[name] for column in facts))
     out.print(shown)
     if len(columns) > 1 and not comparison.between:
         out.print("They have no user or no item in common, so there are no answers to compare.")
@@ -62,23 +69,26 @@ def _print_between(comparison: Comparison) -> None:
 
     shown = Table("between", "mean difference", "top-10 overlap")
     for pair in comparison.between:
-        apart = "scales differ" if pair.difference is None else f"{pair.difference:.3f}"
+        none = "no ratings" if comparison.columns[0].scale is None else "scales differ"
+        apart = none if pair.difference is None else f"{pair.difference:.3f}"
         shown.add_row(f"{for_terminal(pair.a)} and {for_terminal(pair.b)}", apart, f"{pair.overlap:.1%}")
     out.print(shown)
-    out.print(NOTE.format(pairs=comparison.n_pairs, users=comparison.n_users))
+    note = NOTE_MADE_UP if comparison.made_up else NOTE
+    out.print(note.format(pairs=comparison.n_pairs, users=comparison.n_users))
 
 
 def _facts(column: Column, parts: list[str]) -> dict[str, str]:
     return {
         "method": for_terminal(column.method),
+        "protects": column.unit,
         "promise": "private" if column.private else "[red]NOT PRIVATE[/red]",
         "exact epsilon": f"{column.epsilon:.6g}",
         "asked for": "" if column.nominal is None else f"{column.nominal:g}",
         "delta": f"{column.delta:.3g}",
         **{f"  {for_terminal(name)}": f"{column.parts[name]:.4g}" if name in column.parts else "" for name in parts},
         "expected accuracy": "" if column.expected is None else f"{column.expected:.3f}",
-        "scale": column.scale,
-        "users": f"{column.n_users:,}",
+        "scale": column.scale or "none: interactions",
+        "users": "nobody" if column.n_users is None else f"{column.n_users:,}",
         "items": f"{column.n_items:,}",
-        "ratings": f"{column.n_ratings:,}",
+        "ratings": "none" if column.n_ratings is None else f"{column.n_ratings:,}",
     }

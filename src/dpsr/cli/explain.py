@@ -70,7 +70,7 @@ def _show_people(told: Explanation) -> None:
     out.print(beliefs)
     if told.guess_there is not None:
         out.print(
-            f"Whether {'somebody' if told.unit == 'user' else 'a rating'} is there, decided by a fair coin, is guessed "
+            f"Whether {_one(told)} is there, decided by a fair coin, is guessed "
             f"right at most {percent_up(told.guess_there)} of the time: noise here is normal, and tells less than any "
             "noise of this epsilon and delta might."
         )
@@ -81,10 +81,16 @@ def _show_people(told: Explanation) -> None:
     )
 
 
+def _one(told: Explanation) -> str:
+    if told.unit == "user":
+        return "somebody"
+    return "an interaction" if told.likes else "a rating"
+
+
 def _unit_table(told: Explanation) -> Table:
     """At most what each unit costs."""
     shown = Table("what is to be hidden", "epsilon at most", "delta", title="Each unit", title_justify="left")
-    names = unit_names()
+    names = unit_names(likes=told.likes)
     for unit, price in told.units.items():
         cells = ("not protected", "") if price is None else (epsilon_text(price.epsilon), f"{price.delta:.3g}")
         shown.add_row(names[unit], *cells)

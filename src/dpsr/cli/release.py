@@ -123,9 +123,9 @@ def release(
     try:
         from dpsr.data.files.catalogue import read_catalogue
         from dpsr.pipeline.account import Account
+        from dpsr.pipeline.dpsr import build
         from dpsr.pipeline.likes import check_likes
         from dpsr.pipeline.made_up import check_made_up
-        from dpsr.pipeline.methods import build
         from dpsr.pipeline.publish import check_order, check_table, publish
 
         check_asking(as_json, yes, ratings)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dpsr.pipeline.publish import Published, RawRows
 
 NO_LEDGER = (
-    "No ledger: nobody adds this up with other releases of the same ratings. To keep count: dpsr ledger init --help."
+    "No ledger: nobody adds this up with other releases of the same data. To keep count: dpsr ledger init --help."
 )
 
 

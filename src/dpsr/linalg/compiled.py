@@ -4,6 +4,11 @@ A kernel is a plain loop over arrays. Its result must not depend on the number o
 thread, in the order of the data. Compiling everything costs some ten seconds the first time on a machine, and a
 fraction of a second from the cache afterwards. A kernel travels to another process by its name; numba would send its
 source, and every process of a Spark cluster would compile it without the cache.
+
+**The cache is never older than the source.** numba looks at the file a kernel is written in, not at the files of the
+kernels it calls and of the constants it reads: after a change of a bound that is enforced in one file, sums made in
+another would go on with the old one. Here all of them count. And what an earlier version left behind may speak of types
+that are gone; it is compiled again.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from numba import get_num_threads, njit, set_num_threads
+from numba.core.caching import IndexDataCacheFile
 from numba.core.registry import CPUDispatcher
 from threadpoolctl import ThreadpoolController
 
@@ -34,14 +40,47 @@ def _by_name(compiled: Any) -> Any:
 copyreg.pickle(CPUDispatcher, _by_name)
 
 
+class _KernelCache(IndexDataCacheFile):
+    """Machine code on disk that is fresh while a kernel, the kernels it calls and the constants it reads are."""
+
+    def __init__(self, of: IndexDataCacheFile, function: Any) -> None:
+        self.__dict__.update(vars(of))
+        used = (function.__globals__.get(name) for name in function.__code__.co_names)
+        self._source_stamp = (of._source_stamp, *(stamp for one in used if (stamp := _stamp(one)) is not None))
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            return cast(dict[Any, str], super()._load_index())  # type: ignore[no-untyped-call]
+        except (ImportError, AttributeError):  # an argument's type has moved since
+            return {}
+
+
+def _stamp(used: Any) -> object:
+    """What changes when this part of a kernel does; None for what is no part of its machine code."""
+    if _is_kernel(used):
+        return used._cache._cache_file._source_stamp
+    return used if isinstance(used, int | float | tuple) else None
+
+
+def _is_kernel(used: Any) -> bool:
+    return isinstance(used, CPUDispatcher)
+
+
+def _compiled(function: Kernel, **options: Any) -> Kernel:
+    compiled: Any = njit(cache=True, nogil=True, **options)(function)
+    if _is_kernel(compiled):  # else numba was told not to compile
+        compiled._cache._cache_file = _KernelCache(compiled._cache._cache_file, function)
+    return cast(Kernel, compiled)
+
+
 def kernel(function: Kernel) -> Kernel:
     """A serial kernel, or a piece of a parallel one."""
-    return cast(Kernel, njit(cache=True, nogil=True)(function))
+    return _compiled(function)
 
 
 def parallel_kernel(function: Kernel) -> Kernel:
     """A kernel whose `prange` loops run on all threads."""
-    return cast(Kernel, njit(cache=True, nogil=True, parallel=True)(function))
+    return _compiled(function, parallel=True)
 
 
 def fast_parallel_kernel(function: Kernel) -> Kernel:
@@ -50,12 +89,12 @@ def fast_parallel_kernel(function: Kernel) -> Kernel:
     The order is fixed when it is compiled, so that one machine gives the same bits every time. Not for loops that add
     up single numbers picked by index: the compiler then picks eight at a time, which some processors do slowly.
     """
-    return cast(Kernel, njit(cache=True, nogil=True, parallel=True, fastmath=True)(function))
+    return _compiled(function, parallel=True, fastmath=True)
 
 
 def fast_kernel(function: Kernel) -> Kernel:
     """A piece of a fast parallel kernel."""
-    return cast(Kernel, njit(cache=True, nogil=True, fastmath=True)(function))
+    return _compiled(function, fastmath=True)
 
 
 def n_threads() -> int:

@@ -11,7 +11,8 @@ from dpsr.people.budget import ALPHA, Taste
 from dpsr.people.cells import Cells, Evidence, read_cells
 from dpsr.people.coefficients import SLOPE_VARIANCES, CoefficientPrior, read_coefficients
 from dpsr.people.factors import Factors
-from dpsr.people.levels import PeopleLevels, Weights, plausible_activity
+from dpsr.people.levels import PeopleLevels, Weights
+from dpsr.synthesis.meeting import plausible_activity
 from dpsr.types import Scale
 from dpsr.types.item_side import Crowd, ItemSide
 

@@ -137,20 +137,6 @@ def _shown_counts(counts: Floats, noise: float, people: float) -> Floats:
     return np.asarray(shown * people / shown.sum())
 
 
-def plausible_activity(counts: Floats) -> Floats:
-    """People by activity without what noise alone put far from all others; the same number in all.
-
-    Numbers of people fall away from the commonest octave as those of a log-concave law do, within a factor of two: c_k
-    <= 2 c_(k-1)^2 / c_(k-2). A handful of people that noise invents at thousands of ratings would be most ratings.
-    """
-    found, peak = np.maximum(counts, 0.0), int(np.argmax(counts))
-    for step in (1, -1):
-        for k in range(peak + step, len(found) if step > 0 else -1, step):
-            before = found[k - 2 * step] if k != peak + step else found[k - step]
-            found[k] = min(found[k], 2 * found[k - step] ** 2 / max(before, 1e-9))
-    return np.asarray(found * max(float(counts.sum()), 0.0) / max(float(found.sum()), 1e-9))
-
-
 def _random_walk() -> Floats:
     Q = np.zeros((ACTIVITY_BINS, ACTIVITY_BINS))
     for k in range(ACTIVITY_BINS - 1):

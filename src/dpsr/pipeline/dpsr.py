@@ -27,8 +27,7 @@ from dpsr.privacy.vault.people.likes_vault import PeopleLikesVault, SingleLikesV
 from dpsr.release import Contents, Release
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
-from dpsr.types import Mask, NoisyRatings, Scale
-from dpsr.types.catalogue import Catalogue
+from dpsr.types import Catalogue, Mask, NoisyRatings, Scale
 from dpsr.types.mask import Ids
 from dpsr.types.raw import RawInteractions, RawRatings
 from dpsr.value import sweep
@@ -181,3 +180,20 @@ def _use_every_kernel(ratings: RawTable) -> None:
 
     recipe = Recipe(allocate=allocate_to_all, learn_taste=partial(learn_mask_taste, least=1e-6))
     DPSR(10.0, random_state=0).fit_table(ratings, recipe=recipe)
+
+
+def build(
+    method: str,
+    epsilon: float,
+    *,
+    unit: str = "value",
+    delta: float | None = None,
+    items: Catalogue | None = None,
+) -> DPSR | PaperDPSR:
+    """The pipeline a command names: `default`, `paper` or `as-published`.
+
+    A catalogue is a declaration where people or ratings are protected; at the unit `value` it only holds titles.
+    """
+    if method == "default":
+        return DPSR(epsilon, unit=unit, delta=delta, items=None if unit == "value" else items)
+    return DPSR.paper(epsilon, as_published=method == "as-published")

@@ -90,7 +90,7 @@ def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool
 
 
 UNCHARGED = (
-    "no ledger was charged: nobody adds this fit up with other releases of the same ratings. Keep count with "
+    "no ledger was charged: nobody adds this fit up with other releases of the same data. Keep count with "
     "fit(ratings, ledger='ledger.db') (to begin: dpsr ledger init). Said once."
 )
 _said = False

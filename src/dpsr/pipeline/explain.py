@@ -82,6 +82,9 @@ class Explanation:
     guess_there: float | None = None
     """Where noise is normal: how often, at most, a fair coin is guessed that decided whether somebody is there."""
 
+    likes: bool = False
+    """Whether it is about interactions, not ratings."""
+
     def to_dict(self) -> dict[str, Any]:
         record = asdict(self)
         prices = [one for one in record["units"].values() if one is not None]
@@ -118,7 +121,8 @@ def explain_release(release: Release | ItemRelease | LikesRelease) -> Explanatio
             name: None if one is None else UnitPrice(one.epsilon, one.delta)
             for name, one in certificate.protection.items()
         }
-        return _of_people(certificate.epsilon, certificate.delta, unit, squared_mu, prices)
+        told = _of_people(certificate.epsilon, certificate.delta, unit, squared_mu, prices)
+        return replace(told, likes=certificate.likes)
     tables = [table for part in certificate.parts if isinstance(part, ChannelPart) for table in part.tables]
     guess = max(map(guess_right, tables), default=None)
     heaviest = int(release.mask.user_counts.max())

@@ -34,6 +34,7 @@ from dpsr.likes.taste import Moments, learn_taste
 from dpsr.pipeline.progress import announce
 from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.privacy.vault.people.likes_vault import LikesVault
+from dpsr.synthesis.meeting import plausible_activity
 from dpsr.types.item_side import SIZES, Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide
 
@@ -69,9 +70,7 @@ def check_likes(unit: str, epsilon: float, delta: float | None) -> None:
 def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     """All questions in order; the whole budget is spent."""
     announce("Asking how many people there are, and how much they did")
-    everything = np.arange(vault.n_cells)
-    answer = vault.numbers(plan.NUMBERS, everything)
-    activity = Activity.of(answer.values, answer.noise, vault.n_cells)
+    activity = ask_activity(vault)
     announce("Asking what is popular")
     popularity, ahead = ask_popularity(vault, activity)
     popularity, index = ask_names(vault, popularity, ahead)
@@ -82,7 +81,13 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
         announce("Asking again what is popular")
         popularity = _ask_counts(vault, popularity, vault.left) if vault.left > _LEAST_ROUND else popularity
         side = LikesSide.of_popularity(shown(popularity))
-    return replace(side, crowd=crowd_of(activity, side.popularity, vault.unit)), index
+    return replace(side, crowd=crowd_of(activity, popularity, vault.unit)), index
+
+
+def ask_activity(vault: LikesVault) -> Activity:
+    """How many people did how much, over all cells."""
+    answer = vault.numbers(plan.NUMBERS, np.arange(vault.n_cells))
+    return Activity.of(answer.values, answer.noise, vault.n_cells)
 
 
 def foresee(activity: Activity, popularity: Popularity, unit: str) -> Foresight:
@@ -97,12 +102,14 @@ def foresee(activity: Activity, popularity: Popularity, unit: str) -> Foresight:
     return Foresight(believed, activity, max(float(believed.sum()) ** 2 / activity.people, 1.0))
 
 
-def crowd_of(activity: Activity, popularity: Floats, unit: str) -> Crowd:
-    """What made-up people follow from: an interaction of somebody with n of them was counted as 1 / sqrt n at the unit
-    `user`, and whole at the unit `rating`."""
+def crowd_of(activity: Activity, popularity: Popularity, unit: str) -> Crowd:
+    """What made-up people follow from, in counts of the most popular cell.
+
+    An interaction of somebody with n of them was counted as 1 / sqrt n at the unit `user`, and whole at `rating`.
+    """
     weights = 1 / np.sqrt(SIZES) if unit == "user" else np.ones(len(SIZES))
-    counts = activity.counts if activity.counts.any() else np.ones(len(SIZES)) / len(SIZES)
-    return Crowd(activity.people, counts, popularity, weights)
+    counts = plausible_activity(activity.counts) if activity.counts.any() else np.ones(len(SIZES)) / len(SIZES)
+    return Crowd(activity.people, counts, shown(popularity), weights / popularity.shown.max())
 
 
 def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, Prospect]:

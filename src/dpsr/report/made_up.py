@@ -132,7 +132,7 @@ def _items(release: ItemRelease, people: MadeUpPeople, n: int = 8) -> list[Compa
     return [
         ComparedItem(
             display_name(name), f"{expected[c]:.2f}", f"{means[c]:.2f}",
-            percent(crowd.counts[c] / crowd.counts.sum()), percent(weighted[c]),
+            percent(crowd.met[c] / crowd.met.sum()), percent(weighted[c]),
         )
         for name, c in zip(names, cells.tolist(), strict=True)
     ]  # fmt: skip

@@ -60,7 +60,7 @@ def made_up_likes_facts(release: LikesRelease) -> MadeUpLikesFacts | None:
 
 def _items(release: LikesRelease, people: MadeUpLikes) -> list[ComparedItem]:
     """The most popular items that may be named."""
-    index, released = release.index, release.crowd.counts / release.crowd.counts.sum()
+    index, released = release.index, release.crowd.met / release.crowd.met.sum()
     if len(index.named) == 0:
         return []
     made = _weighted_shares(release, people)

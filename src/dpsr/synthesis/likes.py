@@ -52,5 +52,5 @@ def make_up_likes(side: LikesSide, asked: Synthesis) -> MadeUpLikes:
             chance[start + known] += np.einsum("ia,ia->i", v, tastes[people[part][known]])
         return np.asarray(np.clip(chance / _MOST_WELCOME, 0.0, 1.0))
 
-    p = propensities(crowd.counts, crowd.activity, crowd.weights)
+    p = propensities(crowd.met, crowd.activity, crowd.weights)
     return MadeUpLikes(*items_met(counts, p, rng, welcome if loadings.shape[1] else None))

@@ -64,15 +64,29 @@ def numbers_met(people: int, activity: Floats, rng: np.random.Generator) -> Ints
     return np.floor(2.0 ** (np.minimum(octave, ACTIVITY_BINS - 1) + rng.random(people))).astype(np.int64)
 
 
+def plausible_activity(counts: Floats) -> Floats:
+    """People by activity without what noise alone put far from all others; the same number in all.
+
+    Numbers of people fall away from the commonest octave as those of a log-concave law do, within a factor of two: c_k
+    <= 2 c_(k-1)^2 / c_(k-2). A handful of people that noise invents at thousands of ratings would be most ratings.
+    """
+    found, peak = np.maximum(counts, 0.0), int(np.argmax(counts))
+    for step in (1, -1):
+        for k in range(peak + step, len(found) if step > 0 else -1, step):
+            before = found[k - 2 * step] if k != peak + step else found[k - step]
+            found[k] = min(found[k], 2 * found[k - step] ** 2 / max(before, 1e-9))
+    return np.asarray(found * max(float(counts.sum()), 0.0) / max(float(found.sum()), 1e-9))
+
+
 def propensities(counts: Floats, activity: Floats, weights: Floats) -> Floats:
     """Of every cell, adding up to one, such that its expected weighted count is in proportion to `counts`.
 
     Cells of like popularity are treated alike: the fixed point p <- p wanted / expected is found on a grid of them.
     """
-    counts, people = np.maximum(counts, 0.0), np.maximum(activity, 0.0)
-    if counts.sum() <= 0 or len(counts) < 2:
-        return np.full(len(counts), 1 / len(counts))
-    group, many, typical = _grouped(counts)
+    some, people = counts > 0, np.maximum(activity, 0.0)
+    if some.sum() < 2:
+        return np.asarray(np.where(some, 1.0, 0.0) if some.any() else np.full(len(counts), 1 / len(counts)))
+    group, many, typical = _grouped(counts[some])
     sizes = np.minimum(MEAN_MET, 0.9 * many.sum())
     weight = people * weights / (people @ weights)
     wanted = _shared_out(typical, many, float(weight @ sizes))
@@ -81,8 +95,9 @@ def propensities(counts: Floats, activity: Floats, weights: Floats) -> Floats:
         met = weight @ (1 - np.exp(-np.outer(_times(sizes, p, many), p)))
         p = p * wanted / met
         p /= many @ p
-    found = counts * (p / typical)[group]
-    return np.asarray(found / found.sum())
+    found = np.zeros(len(counts))
+    found[some] = counts[some] * (p / typical)[group]
+    return found / found.sum()
 
 
 def _grouped(values: Floats) -> tuple[Ints, Floats, Floats]:

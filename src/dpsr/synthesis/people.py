@@ -68,7 +68,7 @@ def usual_people(crowd: Crowd) -> int:
 def planned_ratings(crowd: Crowd, asked: Synthesis) -> int:
     """About how many ratings they will have: at most this, and hardly less."""
     counts = numbers_met(asked.people, crowd.activity, np.random.default_rng(asked.seed))
-    return int(np.minimum(counts, int((crowd.counts > 0).sum()) or len(crowd.counts)).sum())
+    return int(np.minimum(counts, int((crowd.met > 0).sum()) or len(crowd.counts)).sum())
 
 
 def make_up(side: ItemSide, asked: Synthesis) -> MadeUpPeople:
@@ -78,7 +78,7 @@ def make_up(side: ItemSide, asked: Synthesis) -> MadeUpPeople:
     rng = np.random.default_rng(asked.seed)
     counts = numbers_met(asked.people, side.crowd.activity, rng)
     crowd = side.crowd
-    indptr, cells = items_met(counts, propensities(crowd.counts, crowd.activity, crowd.weights), rng)
+    indptr, cells = items_met(counts, propensities(crowd.met, crowd.activity, crowd.weights), rng)
     owners = np.repeat(np.arange(asked.people), np.diff(indptr))
     mean, variance = _ratings(side, np.diff(indptr), owners, cells, rng)
     return MadeUpPeople(indptr, cells, draw_levels(mean, variance, side.scale.n_levels, rng))

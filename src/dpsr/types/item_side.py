@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import AnyInts, Floats, Ints
-from dpsr.linalg.own_regression import predict_pairs, regress
-from dpsr.linalg.people_rows import PeopleRows
+from dpsr.linalg.own_regression import PeopleRows, predict_pairs, regress
 from dpsr.types.mask import Ids, codes_of, id_array
 from dpsr.types.scale import Scale
 
@@ -37,6 +36,9 @@ ACTIVITY_BINS = 14
 
 _MOST_OWN = 0.9
 """A rating is believed to have made up at most so much of an effect: which weight it had is known by octave alone."""
+
+_CLOSE = 1.1
+"""What people did in all is known to about a tenth, from noisy numbers of people by activity."""
 
 SIZES: Floats = np.concatenate([[1.0], 1.45 * 2.0 ** np.arange(1, ACTIVITY_BINS)])
 """Typical number of ratings in an octave of activity: the mean of a density ~ 1/n."""
@@ -95,6 +97,23 @@ class Crowd:
     activity: Floats
     counts: Floats
     weights: Floats
+
+    @cached_property
+    def met(self) -> Floats:
+        """Counts that add up to what people did, which is known to about a tenth.
+
+        No count is shown as less than a part of its own noise, and over thousands of rare cells these parts are more
+        than everything else together. Where all is too much, one level is taken from every count, as it would lie under
+        all of them if nothing but noise were there.
+        """
+        counts, total = np.maximum(self.counts, 0.0), _CLOSE * float(self.activity @ (self.weights * SIZES))
+        if not 0 < total < counts.sum():
+            return counts
+        low, high = 0.0, float(counts.max())
+        for _ in range(60):
+            level = (low + high) / 2
+            low, high = (low, level) if np.maximum(counts - level, 0).sum() < total else (level, high)
+        return np.maximum(counts - low, 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.linalg.compiled import kernel
-from dpsr.linalg.people_rows import PeopleRows
+from dpsr.linalg.own_regression import PeopleRows
 from dpsr.types.item_side import Crowd
 
 METHODS = ("popularity", "factors", "item-item", "factors and item-item")

@@ -26,8 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
-from dpsr.linalg.outer_gram import outer_gram
-from dpsr.linalg.positive import inverse
+from dpsr.linalg.normal_equations import inverse, outer_gram
 from dpsr.value.design import Design
 from dpsr.value.noisy_sums import NoisySums
 from dpsr.value.priors import EFFECT, doubted_ridge

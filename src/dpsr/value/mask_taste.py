@@ -36,7 +36,7 @@ from dpsr.engine.table import zeros
 from dpsr.linalg.compiled import threads_for
 from dpsr.linalg.kernel_features import Kernel, kernel_features
 from dpsr.linalg.lanczos import leading_and_more
-from dpsr.linalg.positive import inverse
+from dpsr.linalg.normal_equations import inverse
 from dpsr.value.design import RANK, Design, degree_scales
 from dpsr.value.evidence import EvidenceState
 from dpsr.value.sweep import NOISY, WEIGHT

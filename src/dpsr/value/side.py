@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import Floats, Singles
 from dpsr.linalg.compiled import threads_for
-from dpsr.linalg.positive import inverse
+from dpsr.linalg.normal_equations import inverse
 from dpsr.value.kernels import covariances, packed_size, packed_times
 
 _COEFFICIENTS = 3.0

@@ -19,7 +19,7 @@ from dpsr.audit.people.planted import PLANTED
 from dpsr.audit.people.questions import Setting, people_counted, scores, scores_twice
 from dpsr.audit.request import AuditRequest
 from dpsr.errors import ParameterError
-from dpsr.linalg.people_rows import PeopleRows
+from dpsr.linalg.own_regression import PeopleRows
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.people import PeopleVault
 

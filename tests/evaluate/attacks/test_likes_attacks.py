@@ -11,7 +11,7 @@ from dpsr.evaluate.likes.contract import baskets_of
 from dpsr.evaluate.likes.peers import noisy_popularity
 from dpsr.evaluate.likes.registry import LIST_METHODS
 from dpsr.evaluate.measure import LIKES_ATTACK
-from dpsr.evaluate.measure.attack_likes import measure_likes_attack
+from dpsr.evaluate.measure.likes import measure_likes_attack
 from dpsr.evaluate.peers.accounting import gaussian_multiplier
 from dpsr.evaluate.registry import built
 from dpsr.evaluate.runner.jobs import Job

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from folders import copied, resealed
@@ -79,6 +80,20 @@ def test_what_goes_together_is_kept_and_would_not_be_without_taste(release):
 
     tasteless = replace(LikesSide.of_popularity(release.side.popularity), crowd=release.crowd)
     assert one_sided(release.side) > 1.3 * one_sided(tasteless)
+
+
+def test_few_people_without_a_declared_list_are_not_buried_by_people_and_cells_that_noise_invents():
+    """Before: thirteen times as many interactions, most of a few people nobody ever saw, and one in a hundred named."""
+    rng, shares = np.random.default_rng(0), np.arange(1, 61) ** -0.8
+    numbers = rng.integers(2, 25, 400)
+    items = np.concatenate([rng.choice(60, n, replace=False, p=shares / shares.sum()) for n in numbers])
+    likes = Interactions.from_arrays(np.repeat(np.arange(400), numbers), items)
+    release = DPSR(3.0, unit="user", delta=1e-5, random_state=0).fit(likes).release_
+    table = release.synthesise(400)
+    assert len(table) == pytest.approx(numbers.sum(), rel=0.5)
+    named = ~pc.starts_with(table["item"].cast(pa.string()), "cell:").to_numpy()
+    known = np.isin(items, release.index.named.to_numpy(zero_copy_only=False).astype(np.int64))
+    assert np.mean(named) > 0.4 * np.mean(known)
 
 
 def test_draws_are_kept_in_proportion_to_their_welcome():

@@ -110,7 +110,7 @@ def closest(release: ItemRelease, real: Rows, made_up: Rows) -> tuple[Floats, Fl
     """Of every real person: the largest excess over chance of items shared, and the largest share of their ratings that
     is shared."""
     crowd, levels = release.crowd, release.scale.n_levels
-    p = propensities(crowd.counts, crowd.activity, crowd.weights)
+    p = propensities(crowd.met, crowd.activity, crowd.weights)
     n_cells, people = release.side.n_cells, len(real.counts)
     met, mine = (_people_by(real, columns, n) for columns, n in _columns(real, n_cells, levels))
     pairs = np.log(max(people, 1)) + np.log(max(len(made_up.counts), 1))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import AnyInts, Floats, Ints
-from dpsr.linalg.people_rows import PeopleRows
+from dpsr.linalg.own_regression import PeopleRows
 from dpsr.types import Mask, PersonalModel, Scale
 from dpsr.types.item_side import ItemIndex
 from dpsr.types.likes_side import LikesSide, strengths

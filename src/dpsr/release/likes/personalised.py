@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dpsr.arrays import Floats, Ints
 from dpsr.errors import ParameterError
-from dpsr.linalg.people_rows import PeopleRows
+from dpsr.linalg.own_regression import PeopleRows
 from dpsr.release.likes.model import UNCLIPPED, model_of, own_rows
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
 from dpsr.release.people.knows_nobody import PersonalWithoutPeople

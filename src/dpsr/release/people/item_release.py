@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dpsr.arrays import Floats
 from dpsr.errors import ParameterError
-from dpsr.linalg.people_rows import PeopleRows
+from dpsr.linalg.own_regression import PeopleRows
 from dpsr.release.lists.ranking import Recommendations, best_items
 from dpsr.release.people.knows_nobody import ReleaseOfItems, item_names
 from dpsr.release.people.model import model_of, own_rows

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsr.certify.people import GRID, MOMENT, MOMENTS, MOST_NAMED, NAMES
-from dpsr.linalg.people_rows import PeopleRows
+from dpsr.linalg.own_regression import PeopleRows
 from dpsr.privacy.vault.people import contributions as add
 from dpsr.privacy.vault.people.contributions import coefficients_reach
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of, hashes

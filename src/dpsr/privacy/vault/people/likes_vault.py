@@ -21,7 +21,7 @@ from dpsr.certify.people import COUNTS, GRID, INTERACTIONS, PAIRS, PRESENCE, PRE
 from dpsr.engine import Block
 from dpsr.engine.raw import WEIGHT
 from dpsr.errors import PrivacyError
-from dpsr.linalg.people_rows import PeopleRows
+from dpsr.linalg.own_regression import PeopleRows
 from dpsr.privacy.vault.people import presence as add
 from dpsr.privacy.vault.people.asking import AskedOfPeople, AskedOfRows, AskedTable, NoisyAnswer
 from dpsr.types.item_side import ACTIVITY_BINS

@@ -1,4 +1,4 @@
-"""Gram matrices of Kronecker products of rows, without forming the products."""
+"""Normal equations: Gram matrices of Kronecker products of rows, without forming the products, and inverses."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import lapack
 
 from dpsr.arrays import Floats, Singles
 
@@ -43,3 +44,15 @@ def _pairs(d: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.ND
     at, (i, j) = np.empty((d, d), dtype=np.int64), np.tril_indices(d)
     at[i, j] = at[j, i] = np.arange(len(i))
     return i, j, at
+
+
+def inverse(A: Floats) -> Floats:
+    """A^-1 by Cholesky's factors: a third of the work of an inverse that does not know that A is positive definite.
+
+    Where rounding has left A not quite so, it is inverted as any other matrix.
+    """
+    factor, failed = lapack.dpotrf(A, lower=1)
+    if failed:
+        return np.asarray(np.linalg.inv(A))
+    half, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    return np.asarray(half + np.tril(half, -1).T)
