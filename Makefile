@@ -5,8 +5,9 @@ STAMP := .venv/.installed
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 FAST := not (spark or postgres or browser or notebook or slow)
 CORE := .venv/.core
+KERNELS := .venv/.kernels
 
-.PHONY: attack docs notebook site demo test tests quick slow-list core check lint types fuzz bench benchmark reproduce frontier picture pictures venv clean
+.PHONY: attack docs notebook site demo test tests kernels quick slow-list core check lint types fuzz bench benchmark reproduce frontier picture pictures venv clean
 
 venv: $(STAMP)
 
@@ -22,16 +23,23 @@ $(STAMP): $(CORE)
 demo: $(CORE)  ## the main job on an embedded sample
 	$(BIN)/dpsr demo --out demo-release --force
 
-test: $(STAMP) lint  ## lint, then types, documentation and all tests side by side: tests wait for programs they start
-	$(MAKE) --no-print-directory -j3 types site tests
+test: $(STAMP) lint  ## lint; types, documentation and kernels side by side; all tests
+	$(MAKE) --no-print-directory -j3 types site kernels
+	$(MAKE) --no-print-directory tests
 
 tests: $(STAMP)
 	$(PYTEST)
 
+kernels: $(KERNELS)
+
+$(KERNELS): $(STAMP) $(shell find src -name '*.py')  # once for all processes of the tests: each would compile for itself
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python tests/helpers/compile_kernels.py
+	touch $(KERNELS)
+
 quick: $(STAMP)  ## on every save: no Spark, server, browser or notebook, nothing slow
 	$(PYTEST) -m "$(FAST)"
 
-slow-list: $(STAMP)  ## measure all tests anew; what takes a second or more is left out of the fast lane
+slow-list: $(STAMP)  ## measure all tests anew; what takes half a second or more is left out of the fast lane
 	$(PYTEST) --slow-list
 
 check: lint types  ## ruff and mypy

@@ -1,9 +1,11 @@
 """Do private lists ever fall below noisy popularity? Both on the same splits, at every epsilon.
 
     python -m benchmarks.likes_floor ../shared/data [--seeds 3] [--epsilon 0.1,0.3,1,3,10,30] [--only ml-latest-small]
+                                                    [--ease]
 
 Recall@20 of held-out people at delta = 1e-5, unit `user`, declared catalogue; the difference with its standard error
-over splits (each with noise of its own). Not private: held-out interactions are raw.
+over splits (each with noise of its own); with --ease, how much of EASE without privacy that is. Not private: held-out
+interactions are raw.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import numpy as np
 from benchmarks.likes_ablation import tables
 from dpsr import Interactions
 from dpsr.data import realistic
-from dpsr.evaluate.likes.contract import ListMethod
+from dpsr.evaluate.likes.baselines.ease import ease
+from dpsr.evaluate.likes.contract import ListMethod, ListsWithoutPrivacy
 from dpsr.evaluate.likes.peers.noisy_popularity import NoisyPopularity
 from dpsr.evaluate.likes.pipeline import LikesPipeline
 from dpsr.evaluate.likes.protocol import HeldOutPeople, LikesSplit, score_lists
@@ -48,6 +51,7 @@ def main() -> None:
     parser.add_argument("--epsilon", default="0.1,0.3,1,3,10,30")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", default="")
+    parser.add_argument("--ease", action="store_true")
     options = parser.parse_args()
     budgets = [float(one) for one in options.epsilon.split(",")]
     for name, draw in sets(options.data).items():
@@ -63,6 +67,10 @@ def main() -> None:
             print(f"| {words} | " + " | ".join(f"{np.mean(row):.4f}" for row in rows) + " |")
         margins = zip(apart.mean(axis=1), error, strict=True)
         print("| difference | " + " | ".join(f"{m:+.4f} ± {e:.4f}" for m, e in margins) + " |", flush=True)
+        if options.ease:
+            best = float(np.mean(recalls(lambda *_: ListsWithoutPrivacy(ease), splits, budgets[0])))
+            shares = " | ".join(f"{np.mean(row) / best:.1%}" for row in ours)
+            print(f"| dpsr-likes, of EASE without privacy ({best:.4f}) | {shares} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -250,7 +250,7 @@ ERRORS = (
             "division",
             "contrasts",
         ),
-        Trial("noisy sums with signs", runs=1 << 12),
+        Trial("noisy sums with signs", runs=1 << 10),
     ),
     Error(
         "half the sensitivity for the sum of all ratings",
@@ -259,7 +259,7 @@ ERRORS = (
             (Vault.total, "tuple(steps.tolist())", "tuple((steps // 2).tolist())"),
         ),
         THE_TOTAL,
-        Trial("noisy sum of all ratings", runs=1 << 12),
+        Trial("noisy sum of all ratings", runs=1 << 10),
         Verified(0.002, "its steps are the levels of the scale"),
     ),
     Error(
@@ -377,7 +377,7 @@ ERRORS = (
             (vars(HistogramPart)["sensitivity"].fget, "return 2 if", "return 1 if"),
         ),
         called(VAULT, "test_a_histogram_moves_by_two_when_one_rating_changes", "ratings", "silent"),
-        Trial("noisy histogram of levels", runs=1 << 12),
+        Trial("noisy histogram of levels", runs=1 << 10),
         Verified(1.0, "level histogram: epsilon"),
     ),
     Error(

@@ -14,6 +14,13 @@ SEEDED = ("--seed", "1")
 """An audit at 95 % rejects a true claim once in a while; where one must not be rejected, its draws are fixed."""
 
 
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """Every trial an eighth as long: whole audits are in tests/audit, and here it is what the command makes of one."""
+    every = auditing.stage1_trials
+    monkeypatch.setattr(auditing, "stage1_trials", lambda *how: [replace(t, runs=t.runs // 8) for t in every(*how)])
+
+
 @pytest.fixture(scope="module")
 def ratings():
     return realistic(5, n_users=200, n_items=100, n_ratings=6_000)
@@ -51,10 +58,7 @@ def test_planted_errors_are_all_rejected_and_that_is_a_success(dpsr):
 def test_ratings_of_ones_own_are_audited_and_marked_a_seed_repeats_it_and_nothing_is_left(
     dpsr, csv, tmp_path, monkeypatch
 ):
-    """With fewer runs of every trial than the audits above and below: what is marked and repeated are the same few."""
     monkeypatch.chdir(tmp_path)
-    every = auditing.stage1_trials
-    monkeypatch.setattr(auditing, "stage1_trials", lambda *how: [replace(one, runs=500) for one in every(*how)])
     words = ["audit", csv, "--scale", "1:5:1", "--epsilon", "2", *SEEDED]
     outcome = dpsr(*words)
     assert outcome.code == 0, outcome.out

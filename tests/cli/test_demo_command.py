@@ -1,32 +1,49 @@
-"""`dpsr demo`: the main job on an embedded sample."""
+"""`dpsr demo`: the main job on an embedded sample. It is run twice in all: once, and once more over itself."""
+
+import pytest
 
 from dpsr import load_release
 
 
-def test_the_demo_releases_the_sample_and_beats_the_constant(dpsr, tmp_path):
+@pytest.fixture
+def demo(dpsr, tmp_path):
+    """A run of the demo, and what it said."""
     outcome = dpsr("demo", "--out", tmp_path / "demo")
     assert outcome.code == 0, outcome.err
-    cells = [[cell.strip() for cell in line.split("│")] for line in outcome.out.splitlines() if line.count("│") == 6]
+    return outcome.out
+
+
+def test_the_demo_releases_the_sample_for_both_units_and_replaces_it_when_told_to(demo, dpsr, tmp_path):
+    cells = [[cell.strip() for cell in line.split("│")] for line in demo.splitlines() if line.count("│") == 6]
     rows = {name: float(rmse) for _, name, rmse, *_ in cells}
     for name in ("unit value: the release", "unit value, personalised", "unit user, personalised"):
         assert rows[f"dpsr, {name}"] < rows["one constant"]
     assert rows["dpsr, unit value, personalised"] < rows["dpsr, unit value: the release"]
-    assert "private: exact epsilon" in outcome.out
+    assert "private: exact epsilon" in demo
+    assert "most rated first" in demo, "what popularity reaches"
+
     page = tmp_path / "demo" / "card.html"
+    assert page.as_uri() in demo, "in one piece"
     assert "PRIVATE" in page.read_text("utf-8")
-    assert page.as_uri() in outcome.out, "in one piece"
+    assert "who rated what is not" in page.read_text("utf-8")
     release = load_release(tmp_path / "demo")
     assert release.certificate.private
     assert release.certificate.epsilon <= 1
 
-
-def test_the_demo_shows_what_each_unit_protects_and_releases_both(dpsr, tmp_path):
-    assert dpsr("demo", "--out", tmp_path / "demo").code == 0
     people = load_release(tmp_path / "demo-people")
     assert (people.certificate.unit, people.certificate.private) == ("user", True)
     assert people.certificate.epsilon <= 1
-    page = (tmp_path / "demo-people" / "card.html").read_text("utf-8")
-    assert "PEOPLE ARE PROTECTED" in page
-    assert "who rated what is not" in (tmp_path / "demo" / "card.html").read_text("utf-8")
+    assert "PEOPLE ARE PROTECTED" in (tmp_path / "demo-people" / "card.html").read_text("utf-8")
+
     assert dpsr("demo", "--out", tmp_path / "demo").code == 2, "nothing is replaced without --force"
     assert dpsr("demo", "--out", tmp_path / "demo", "--force").code == 0
+
+
+def test_the_demo_does_not_touch_a_folder_of_somebody_elses(dpsr, tmp_path):
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "thesis.tex").write_text("years of work")
+    refused = dpsr("demo", "--out", tmp_path / "demo")
+    assert refused.code == 2
+    assert "exists already" in refused.err
+    assert not refused.out
+    assert (tmp_path / "demo" / "thesis.tex").read_text() == "years of work"

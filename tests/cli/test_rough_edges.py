@@ -3,7 +3,6 @@
 import io
 import os
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -146,21 +145,6 @@ def test_errors_of_the_library_name_its_own_arguments(tmp_path, folder):
         release.recommend_all(tmp_path / "lists.csv")
     with pytest.raises(ParameterError, match=r"fold_in\(items, values\) \(or --rated ITEM=RATING\)"):
         release.recommend("nobody")
-
-
-# -- the demo
-
-
-def test_the_demo_asks_before_it_replaces_and_shows_what_popularity_reaches(dpsr, tmp_path):
-    (tmp_path / "demo").mkdir()
-    (tmp_path / "demo" / "thesis.tex").write_text("years of work")
-    refused = dpsr("demo", "--out", tmp_path / "demo")
-    assert refused.code == 2
-    assert "exists already" in refused.err
-    assert not refused.out
-    shutil.rmtree(tmp_path / "demo")
-    shown = dpsr("demo", "--out", tmp_path / "demo").out
-    assert "most rated first" in shown
 
 
 # -- one median

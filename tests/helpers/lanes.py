@@ -1,11 +1,12 @@
 """Which tests the fast lane leaves out: those that start Spark, a server, a browser or a notebook, and the slow ones.
 
 Resources are known by the fixtures that a test asks for, or by a marker where there is no fixture. What is slow was
-measured: `make slow-list` runs every test and keeps in `tests/slow.txt` those that take a second or more of processor
-time, that of programs they start included; a clock would measure who else uses the machine. A fixture that several
-tests share is measured by itself, and where it is slow, so are they: left to the tests that need it, whichever came
-first would pay. Files with slow tests are handed out first, so that no worker is left alone with one at the end; files
-that need Spark go to one worker, for it takes longest to start.
+measured: `make slow-list` runs every test and keeps in `tests/slow.txt` those that take half a second or more of
+processor time, that of programs they start included; a clock would measure who else uses the machine. A fixture that
+several tests share is measured by itself, and where it is slow, so are they: left to the tests that need it, whichever
+came first would pay. Files with slow tests are handed out first, so that no worker is left alone with one at the end;
+files that need Spark go to one worker, for it takes longest to start. Studies come last: each of their processes would
+compile by itself what the tests of a room have compiled by then, and left on disk for everybody.
 """
 
 import gc
@@ -27,9 +28,11 @@ RESOURCES = {"postgres": "postgres", "chromium": "browser"}
 
 SOURCE = Path(__file__).parents[2] / "src"
 SLOW_LIST = Path(__file__).parents[1] / "slow.txt"
-SECONDS = 1.0
+SECONDS = 0.5
 SPARK = 1_000.0
 """More than any file takes: what Spark's own processes take is not known to the list."""
+
+STUDIES = "tests/evaluate/studies/"
 
 _spent: defaultdict[str, float] = defaultdict(float)
 _before = [0.0]
@@ -60,7 +63,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker("postgres")
         if {function_of(item.nodeid), *fixtures_of(item)} & slow.keys():
             item.add_marker("slow")
-    items.sort(key=lambda item: -files.get(file_of(item.nodeid), 0.0) - SPARK * needs_spark(file_of(item.nodeid)))
+    items.sort(key=lambda item: in_turn(file_of(item.nodeid), files))
+
+
+def in_turn(file, seconds):
+    """Where a file stands in the line: what needs Spark, the others, studies; the longest of each first."""
+    return file.startswith(STUDIES), -seconds.get(file, 0.0) - SPARK * needs_spark(file)
 
 
 def slow_tests():

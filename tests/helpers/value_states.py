@@ -15,7 +15,9 @@ Y = np.linspace(-1, 1, 41)
 def design_of(m, n, density, seed):
     cells = np.flatnonzero(np.random.default_rng(seed).random(m * n) < density)
     ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (m, n))
-    return Design.of(mask_of_cells(cells, *ids))
+    mask = mask_of_cells(cells, *ids)
+    mask.items.setflags(write=False)  # as those of a file are, or the kernels would be compiled a second time
+    return Design.of(mask)
 
 
 def clear_symbols(design, levels):

@@ -8,7 +8,7 @@ import pytest
 from dpsr.likes.evidence import STRENGTHS, Evidence, weigh
 from dpsr.likes.foresight import favour_of
 from dpsr.likes.scores import by_factors, by_items, mean_of
-from dpsr.likes.taste import Moments, Taste, leading, learn_taste, modelled
+from dpsr.likes.taste import STRONGEST, Moments, Taste, _Cells, leading, learn_taste, modelled
 from dpsr.linalg.own_regression import PeopleRows
 from dpsr.types.likes_side import LikesSide
 
@@ -47,6 +47,48 @@ def test_planted_taste_is_found_and_the_less_noise_the_better():
     assert found[-1] > 0.98
 
 
+def with_an_inverse_for_every_cell(moments, strength, sweeps=10):
+    """Oracle: the same sweeps, each cell with the inverse of its own matrix, its mean and its covariance taken out."""
+    d = moments.deviations
+    q, A = moments.scale / d, moments.values / np.outer(d, d)
+    values, vectors = moments.start
+    prior = strength * STRONGEST / np.arange(1, len(values) + 1)
+    a = vectors * np.sqrt(np.clip(values, 1e-9, prior * (q @ q)))
+    S = np.zeros((len(A), len(values), len(values)))
+    for _ in range(sweeps):
+        for block in np.array_split(np.arange(len(A)), max(1, min(8, len(A) // 25))):
+            gram, right = a.T @ a + S.sum(0), A[block] @ a
+            for j in block:
+                own = np.outer(a[j], a[j]) + S[j]
+                S[j] = np.linalg.inv(gram - own + np.diag(1 / (prior * q[j] ** 2)))
+            a[block] = np.einsum("jab,jb->ja", S[block], right)
+    return Taste(a / q[:, None], S / (q * q)[:, None, None])
+
+
+@pytest.mark.parametrize("noise", [0.2, 0.05])
+def test_the_posterior_is_the_one_with_an_inverse_for_every_cell_but_for_a_trace(noise):
+    moments, _ = planted(noise)
+    plain, fast = with_an_inverse_for_every_cell(moments, 0.3), learn_taste(moments, 0.3)
+    L = modelled(moments, plain)
+    assert np.linalg.norm(modelled(moments, fast) - L) < 0.005 * np.linalg.norm(L)
+    known, expected = (np.einsum("j,jab->ab", moments.centre, one.covariances) for one in (fast, plain))
+    assert np.linalg.norm(known - expected) < 0.01 * np.linalg.norm(expected)
+
+
+def test_posteriors_of_a_block_are_inverses_with_the_own_mean_taken_out():
+    """Oracle: an inverse for every cell; and its own mean left in would be found."""
+    rng = np.random.default_rng(0)
+    others, a, c = rng.normal(size=(30, 4)), rng.normal(size=(5, 4)), rng.uniform(0.1, 3, 5)
+    gram, prior = others.T @ others + a.T @ a, 1 / np.arange(1, 5)
+    cells, right = _Cells.of(gram, prior, a, c), rng.normal(size=(5, 4))
+    S = np.array([np.linalg.inv(gram - np.outer(a[j], a[j]) + c[j] * np.diag(1 / prior)) for j in range(5)])
+    np.testing.assert_allclose(cells.covariances, S, atol=1e-12)
+    np.testing.assert_allclose(cells.spread, S.sum(0), atol=1e-12)
+    np.testing.assert_allclose(cells.means(right), np.einsum("jab,jb->ja", S, right), atol=1e-12)
+    left_in = np.linalg.inv(gram + c[0] * np.diag(1 / prior))
+    assert np.abs(cells.covariances[0] - left_in).max() > 1e-4
+
+
 def test_where_there_is_no_taste_the_posterior_shrinks_to_nothing_and_the_evidence_says_so():
     rng = np.random.default_rng(1)
     moments, _ = planted(0.1)
@@ -77,6 +119,7 @@ def test_leading_eigenvectors_are_those_of_the_whole_matrix():
         values, vectors = leading(A, 3)
         np.testing.assert_allclose(values, np.linalg.eigvalsh(A)[::-1][:3], rtol=1e-3)
         assert vectors.shape == (n, 3)
+        assert (np.linalg.norm(A @ vectors - vectors * values, axis=0) < 2e-4 * values).all()
 
 
 def rows(x):

@@ -1,6 +1,6 @@
 """Real releases, a real browser, and text by strangers."""
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pyarrow as pa
@@ -41,24 +41,35 @@ def hostile(release):
     return replace(release, model=replace(release.model, mask=strange))
 
 
+@contextmanager
+def open_card(chromium, html, folder, *, width=1280, theme="light", **options):
+    """Open a page from a file and note everything it complains about or asks for."""
+    path = folder / "card.html"
+    path.write_text(html, "utf-8")
+    context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **options)
+    page = context.new_page()
+    page.complaints, page.requests, page.dialogs = [], [], []
+    page.on("console", lambda message: page.complaints.append(message.text))
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    page.on("request", lambda request: page.requests.append(request.url))
+    page.on("dialog", lambda dialog: (page.dialogs.append(dialog.message), dialog.dismiss()))
+    page.goto(path.as_uri())
+    page.address = path.as_uri()
+    yield page
+    context.close()
+
+
 @pytest.fixture
 def opened(chromium, tmp_path):
-    """Open a page from a file and note everything it complains about or asks for."""
+    """A page of its own for a test that changes it."""
+    return lambda html, **options: open_card(chromium, html, tmp_path, **options)
 
-    @contextmanager
-    def open_page(html, *, width=1280, theme="light", **options):
-        path = tmp_path / "card.html"
-        path.write_text(html, "utf-8")
-        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **options)
-        page = context.new_page()
-        page.complaints, page.requests, page.dialogs = [], [], []
-        page.on("console", lambda message: page.complaints.append(message.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on("request", lambda request: page.requests.append(request.url))
-        page.on("dialog", lambda dialog: (page.dialogs.append(dialog.message), dialog.dismiss()))
-        page.goto(path.as_uri())
-        page.address = path.as_uri()
-        yield page
-        context.close()
 
-    return open_page
+@pytest.fixture(scope="module")
+def shown(chromium, cards, tmp_path_factory):
+    """Every card, opened once for the tests that only look."""
+    with ExitStack() as pages:
+        yield {
+            kind: pages.enter_context(open_card(chromium, html, tmp_path_factory.mktemp("card")))
+            for kind, html in cards.items()
+        }

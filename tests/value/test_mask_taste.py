@@ -22,6 +22,7 @@ class People:
         rng = np.random.default_rng(seed)
         self.indptr = np.arange(people + 1) * n
         self.items = np.concatenate([rng.permutation(ITEMS)[:n] for _ in range(people)]).astype(np.int32)
+        self.items.setflags(write=False)  # as a mask's are, or the kernels would be compiled a second time
         self.weight = rng.uniform(1.0, 4.0, people * n)
         self.off = np.empty(people * n)
         for mine in self.rows:
@@ -35,7 +36,7 @@ class People:
         return [slice(a, b) for a, b in zip(self.indptr[:-1], self.indptr[1:], strict=True)]
 
     def sums(self, precision=None, step=1):
-        sums, precision = np.zeros(3), np.linalg.inv(PRIOR) if precision is None else precision
+        sums, precision = np.zeros(3), np.asfortranarray(np.linalg.inv(PRIOR) if precision is None else precision)
         pair_sums(self.indptr, self.items, 0, step, self.off, self.weight, FEATURES, FITTED, precision, TYPICAL, sums)
         return sums
 

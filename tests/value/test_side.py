@@ -66,6 +66,7 @@ def entries_of(rng, rows=ROWS, others=OTHERS, most=6):
     sizes = rng.integers(1, most, rows)
     sizes[3] = 0
     idx = np.concatenate([rng.choice(others, size, replace=False) for size in sizes]).astype(np.int32)
+    idx.setflags(write=False)  # as a mask's are, or the kernels would be compiled a second time
     return Entries(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), idx)
 
 
@@ -92,7 +93,8 @@ def test_normal_equations_are_sums_over_each_rows_entries_added_where_they_belon
     E = len(entries.idx)
     x, target, weight = rng.normal(size=(others, d)), rng.normal(size=E), rng.uniform(0.1, 3, E)
     covariance = np.stack([positive(rng, k) for _ in range(others)]) if k else np.zeros((others, 0, 0))
-    places = np.arange(0) if sorted_already else rng.permutation(E)
+    places = np.arange(0 if sorted_already else E, dtype=np.int32)
+    rng.shuffle(places)
     to = rng.permutation(20)[:ROWS]
     a, h = np.ones((20, packed_size(d))), np.ones((20, d))
     packed = np.stack([lower(one) for one in covariance])

@@ -43,6 +43,9 @@ _FAR = 1 << 18
 
 _SYMBOLS = 16
 _EDGES = 9
+_CLASSES = 100
+"""Classes of users, and of items, in the trial of sums with signs."""
+
 _CODES = (1, 4, 6)
 """Numbers of channels with gaps between them, as a pipeline has them."""
 
@@ -131,19 +134,24 @@ def total(name: str, scale: Scale, epsilon: float, runs: int = 1 << 13) -> Trial
 
 
 def contrasts(name: str, scale: Scale, epsilon: float, runs: int = 1 << 13) -> Trial:
-    """Sums over all ratings with signs, of a table that has a single rating, all of whose weight lies there."""
-    last, half = scale.n_levels - 1, scale.width / 4
-    one = np.ones(1, dtype=np.int8)
+    """Sums over all ratings with signs: each rating is alone in the sum of its user's and its item's class.
 
-    def ask(vault: Vault) -> float:
-        division = Division.uniform(vault.census.shape, 0, pooled=GRID)
-        classes = Contrasts(-one, one, 1)
+    All of its weight lies there. So one table releases as many data sets of one rating as there are pairs of classes.
+    """
+    last, half = scale.n_levels - 1, scale.width / 4
+
+    def ask(vault: Vault) -> npt.NDArray[np.float64]:
+        n_users, n_items = vault.census.shape
+        division, own = Division.uniform((n_users, n_items), 0, pooled=GRID), np.arange(1, _CLASSES + 1, dtype=np.int8)
+        classes = Contrasts(-own[:n_users], own[:n_items], _CLASSES)
         found = vault.divided_sums(scale.midpoint, half, division=division, epsilon=epsilon, contrasts=classes)
-        return float(found[2].values[0])
+        return found[2].values.reshape(_CLASSES, _CLASSES)[:n_users, :n_items].ravel()
 
     def observe(levels: Levels, noise: NoiseSource) -> Labels:
-        tables = (as_table(row[None], scale) for row in levels)
-        return _bins(np.array([ask(Vault(table, epsilon, noise=noise)) for table in tables]), half)
+        squares = (levels[start : start + _CLASSES**2] for start in range(0, len(levels), _CLASSES**2))
+        tables = (np.resize(some, (-(-len(some) // _CLASSES), _CLASSES)) for some in squares)
+        values = [ask(Vault(as_table(table, scale), epsilon, noise=noise)) for table in tables]
+        return _bins(np.concatenate(values)[: len(levels)], half)
 
     return Trial(name, _receipt(scale, epsilon, ask), ((0,), (last,)), observe, _EDGES + 1, runs)
 

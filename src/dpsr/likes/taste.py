@@ -10,6 +10,8 @@ with e the noise that was added (deviation s) and that of the sample, whose vari
 
 v_j ~ N(0, diag(strength / k)), k = 1, 2, ...: axes of falling importance. The posterior of all a_j is approximated by a
 product over cells, updated block by block from the shrunk leading eigenvectors of M on; means and covariances come out.
+Cells of a block differ in their prior by a factor and in what they add themselves, so one small eigenvalue problem
+serves all of them (`_Cells`).
 An axis that does not stand out of the noise shrinks to nothing: no rank is chosen.
 """
 
@@ -94,36 +96,86 @@ class Taste:
 
 def learn_taste(moments: Moments, strength: float, *, sweeps: int = _SWEEPS) -> Taste:
     """The posterior at a prior of this strength."""
-    T, d = len(moments.values), moments.deviations
-    A, q = moments.scaled, moments.scale / d
+    A, q = moments.scaled, moments.scale / moments.deviations
     values, vectors = moments.start
-    k = len(values)
-    prior = strength * STRONGEST / np.arange(1, k + 1)
+    prior = strength * STRONGEST / np.arange(1, len(values) + 1)
     a = vectors * np.sqrt(np.clip(values, 1e-9, prior * (q @ q)))
-    S = np.zeros((T, k, k))
-    wanted = 1 / (prior * (q * q)[:, None])
+    blocks = np.array_split(np.arange(len(A)), max(1, min(_BLOCKS, len(A) // _BLOCK)))
+    spreads = np.zeros((len(blocks), len(values), len(values)))
     for _ in range(sweeps):
-        gram = a.T @ a + S.sum(0)
-        for block in np.array_split(np.arange(T), max(1, min(_BLOCKS, T // _BLOCK))):
-            old, old_S = a[block], S[block]
-            others = gram - old[:, :, None] * old[:, None, :] - old_S
-            others[:, np.arange(k), np.arange(k)] += wanted[block]
-            new_S = np.linalg.inv(others)
-            new = np.einsum("jkl,jl->jk", new_S, A[block] @ a)
-            gram = gram + new.T @ new - old.T @ old + (new_S - old_S).sum(0)
-            a[block], S[block] = new, new_S
+        found = []
+        for i, block in enumerate(blocks):
+            gram = a.T @ a + spreads.sum(0) * (1 - 1 / len(A))
+            found.append(_Cells.of(gram, prior, a[block], q[block] ** -2))
+            a[block], spreads[i] = found[-1].means(A[block] @ a), found[-1].spread
+    S = np.concatenate([cells.covariances for cells in found])
     return Taste(a / q[:, None], S / (q * q)[:, None, None])
 
 
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    r"""Posteriors of some cells: covariances S_j = (G - a_j a_j' + c_j diag(1 / prior))^-1, c_j = 1 / q_j^2.
+
+    G is the second moment of all loadings. With diag(prior)^1/2 G diag(prior)^1/2 = U diag(D) U', found once for all
+    cells, and W = diag(prior)^1/2 U,
+
+        (G + c_j diag(1 / prior))^-1 = W diag(1 / (D + c_j)) W',
+
+    and what a cell has in G by its own mean is taken out by the formula of Sherman and Morrison. What it has there by
+    its own covariance is taken for that of an average cell: a T-th of what is small next to G.
+    """
+
+    turn: Floats
+    inverse: Floats
+    """1 / (D + c_j), a row for each cell."""
+    own: Floats
+    """diag(1 / (D + c_j)) W' a_j."""
+    rest: Floats
+    """1 - a_j' (G + c_j diag(1 / prior))^-1 a_j."""
+
+    @classmethod
+    def of(cls, gram: Floats, prior: Floats, a: Floats, c: Floats) -> _Cells:
+        root = np.sqrt(prior)
+        values, vectors = np.linalg.eigh(gram * np.outer(root, root))
+        turn = root[:, None] * vectors
+        inverse = 1 / (np.maximum(values, 0.0) + c[:, None])
+        turned = a @ turn
+        return cls(turn, inverse, turned * inverse, np.maximum(1 - (turned**2 * inverse).sum(1), 1e-9))
+
+    def means(self, right: Floats) -> Floats:
+        """S_j of each row of `right`."""
+        turned = right @ self.turn
+        along = (self.own * turned).sum(1) / self.rest
+        return np.asarray((turned * self.inverse + self.own * along[:, None]) @ self.turn.T)
+
+    @property
+    def spread(self) -> Floats:
+        """Sum of all S_j."""
+        middle = np.diag(self.inverse.sum(0)) + (self.own / self.rest[:, None]).T @ self.own
+        return np.asarray(self.turn @ middle @ self.turn.T)
+
+    @property
+    def covariances(self) -> Floats:
+        """Every S_j."""
+        own = self.own @ self.turn.T
+        free = (self.turn * self.inverse[:, None, :]) @ self.turn.T
+        return np.asarray(free + own[:, :, None] * (own / self.rest[:, None])[:, None, :])
+
+
 def leading(A: Floats, k: int) -> tuple[Floats, Floats]:
-    """The k largest eigenvalues, in falling order, and their vectors; the same bits on every run."""
+    """The k largest eigenvalues, in falling order, and their vectors; the same bits on every run.
+
+    Those of a large matrix in single precision, to four digits: sweeps that begin at rougher ones end elsewhere, and
+    lists are worse.
+    """
     T = len(A)
     if T <= 300 or k > T // 4:
         values, vectors = eigh(A, subset_by_index=[T - k, T - 1])
     else:
-        values, vectors = eigsh(A, k=k, which="LA", tol=1e-4, v0=np.random.default_rng(0).normal(size=T))
+        v0 = np.random.default_rng(0).normal(size=T).astype(np.float32)
+        values, vectors = eigsh(A.astype(np.float32), k=k, which="LA", tol=1e-4, v0=v0)
     order = np.argsort(-values, kind="stable")
-    return values[order], vectors[:, order]
+    return values[order].astype(np.float64), vectors[:, order].astype(np.float64)
 
 
 def modelled(moments: Moments, taste: Taste) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, isinf
+from math import ceil, isinf, sqrt
 from typing import Any
 
 from markupsafe import Markup
@@ -90,14 +90,34 @@ class Question:
 
 
 def questions(certificate: Certificate) -> list[Question]:
-    """The parts of the price, in the order asked."""
-    parts = [part for part in certificate.parts if isinstance(part, NormalPart)]
-    squares = [float(part.squared_mu(certificate.unit) or 0) for part in parts]
+    """The parts of the price, in the order in which they were first asked; what was asked in rounds is one row."""
+    kinds: dict[str, list[NormalPart]] = {}
+    for part in certificate.parts:
+        if isinstance(part, NormalPart):
+            kinds.setdefault(part.name, []).append(part)
+    squares = [float(sum(part.squared_mu(certificate.unit) or 0 for part in parts)) for parts in kinds.values()]
     total, start, rows = sum(squares) or 1.0, 0.0, []
-    for part, square in zip(parts, squares, strict=True):
-        rows.append(Question(part.name.capitalize(), _ASKED[part.name], part.noise, square / total, start))
+    for (name, parts), square in zip(kinds.items(), squares, strict=True):
+        times = f", {len(parts)} times" if len(parts) > 1 else ""
+        rows.append(Question(name.capitalize() + times, _ASKED[name], _noise_of(parts, square), square / total, start))
         start += square / total
     return rows
+
+
+def _noise_of(parts: list[NormalPart], square: float) -> str:
+    """Of a question, or of its rounds together: mu adds up by its squares."""
+    if len(parts) == 1:
+        return parts[0].noise
+    numbers = [float(part.numbers) for part in parts if part.numbers]
+    asked = f"{_from_to(numbers)} numbers, " if numbers else ""
+    deviations = _from_to([sqrt(part.variance) for part in parts])
+    return f"normal, {asked}deviation {deviations}, mu = {sqrt(square):.4g}"
+
+
+def _from_to(values: list[float]) -> str:
+    """The least and the largest, in whole numbers."""
+    least, most = f"{min(values):,.0f}", f"{max(values):,.0f}"
+    return least if least == most else f"{least} to {most}"
 
 
 @dataclass(frozen=True)

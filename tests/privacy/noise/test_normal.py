@@ -74,7 +74,7 @@ def test_no_noise_and_noise_beyond_the_integers_are_refused(variance):
 
 
 def random_words(n, seed=0):
-    return np.frombuffer(np.random.default_rng(seed).bytes(8 * n), dtype=np.uint64)
+    return np.frombuffer(np.random.default_rng(seed).bytes(8 * n), dtype=np.uint64).copy()  # as a stream hands them out
 
 
 def frequency(flip, n=100_000):

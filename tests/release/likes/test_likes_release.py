@@ -15,6 +15,7 @@ from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release import verify
 from dpsr.release.likes import LikesRelease
+from dpsr.report.people_card import questions
 
 PERSON, ALONE = "canary-person-7f3a", "canary-item-9b1c"
 DELTA = 1e-5
@@ -77,6 +78,20 @@ def test_the_card_speaks_of_interactions_and_of_people_who_do_not_exist(folder):
     assert "Weighted counts" in card
     assert "Nobody below exists" in card or "made-up people" in card
     assert "their ratings" not in card
+
+
+def test_rounds_of_one_question_are_one_row_of_the_card_with_the_share_of_all(model):
+    certificate = model.release.certificate
+    names = [part.name for part in certificate.parts]
+    rows = questions(certificate)
+    assert len(names) > len(set(names)) == len(rows)
+    rounds = [part for part in certificate.parts if part.name == "numbers of interactions"]
+    (row,) = (one for one in rows if one.name == f"Numbers of interactions, {len(rounds)} times")
+    whole = sum(part.squared_mu("user") for part in certificate.parts)
+    assert row.share == pytest.approx(float(sum(part.squared_mu("user") for part in rounds) / whole))
+    assert row.noise.endswith(f"mu = {float(sum(part.squared_mu('user') for part in rounds)) ** 0.5:.4g}")
+    assert sum(one.share for one in rows) == pytest.approx(1)
+    assert [one.start for one in rows] == pytest.approx([sum(one.share for one in rows[:i]) for i in range(len(rows))])
 
 
 def test_own_interactions_lead_to_what_the_own_crowd_does(model, likes):
