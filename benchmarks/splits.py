@@ -27,6 +27,7 @@ from dpsr.evaluate.pipelines import fixed_share
 from dpsr.evaluate.sets import sets_in_folder
 from dpsr.pipeline.value import Recipe
 from dpsr.release import Contents
+from dpsr.value.allocation import light_of
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0)
@@ -85,9 +86,11 @@ def rmse(ratings: Ratings, epsilon: float, seeds: Sequence[int], recipe: Recipe 
     return float(np.mean(found))
 
 
-def fixed(share: float, epsilon: float) -> Recipe:
+def fixed(share: float, epsilon: float, ratings: Ratings) -> Recipe:
     """The same pipeline with this share of ratings asked one by one."""
-    return Recipe(allocate=partial(fixed_share, share, min(0.1, 0.2 / epsilon) if share else 0.0))
+    return Recipe(
+        allocate=partial(fixed_share, share, light_of(ratings.mask, ratings.scale, epsilon) if share else 0.0)
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -110,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ratings, seeds = read(), range(20, 20 + options.seeds)
         for epsilon in map(float, options.epsilons.split(",")):
             ours = rmse(ratings, epsilon, seeds, None)
-            others = [rmse(ratings, epsilon, seeds, fixed(share, epsilon)) for share in SHARES]
+            others = [rmse(ratings, epsilon, seeds, fixed(share, epsilon, ratings)) for share in SHARES]
             cells = " | ".join(f"{error:.4f}" for error in (ours, *others))
             print(f"| {name} | {epsilon:g} | {cells} | {100 * (min(others) / ours - 1):+.1f} |", flush=True)
 

@@ -225,6 +225,12 @@ ERRORS = (
         Trial("divided sums and symbols", runs=1 << 17),
     ),
     Error(
+        "ratings asked in every turn",
+        ((Vault._draw, "symbols[~now(block)] = 0", "pass"),),
+        called(VAULT, "test_in_turns_every_rating_is_asked_once_and_the_dearest_turn_is_what_they_cost", "ratings"),
+        Trial("symbols in turns"),
+    ),
+    Error(
         "full weights of ratings that are asked one by one",
         (
             (vars(Division)["_whole"].fget, "[GRID, self.light]", "[GRID, GRID]"),
@@ -272,8 +278,8 @@ ERRORS = (
         "channel chosen by the raw level, in the pipeline",
         (
             (
-                value.ask_ratings,
-                "nearest = prior.nearest(at_ratings(block, left[block.users], right))",
+                value._choose_channels,
+                "nearest = foreseen.around.nearest(at_ratings(block, foreseen.left[block.users], foreseen.right))",
                 f"nearest = {RAW}[block.ratings] * (GRID // vault.scale.n_levels)",
             ),
         ),

@@ -151,8 +151,8 @@ class Tape:
             self.asked.append((part.name, values.copy(), part.sensitivity))
             return self._answer(release(v, part, values, **more))
 
-        def heard_symbols(v, channels, *, choice, symbol):
-            symbols(v, channels, choice=choice, symbol=symbol)
+        def heard_symbols(v, channels, *, choice, symbol, turns):
+            symbols(v, channels, choice=choice, symbol=symbol, turns=turns)
             drawn = self._answer(v.table[symbol].copy())
             v.table.run(lambda block: BlockResult({symbol: drawn[block.ratings]}), writes=[symbol])
 

@@ -363,3 +363,15 @@ def test_components_change_the_plan():
 def test_no_epsilon_that_is_none_is_planned_for(epsilon):
     with pytest.raises(PrivacyError, match="epsilon"):
         allocate(MASKS["tiny"], STARS, epsilon)
+
+
+def test_ratings_are_asked_in_turns_where_there_are_many_and_channels_hide_something():
+    """Then the sums have next to nothing of them; all at once on few, and where channels hide hardly a thing."""
+    many = allocate(census_of(40), STARS, 3.0)
+    assert many.turns.number > 1
+    assert sum(many.turns.shares) == 256
+    assert many.division.light == 1
+    few = Census(pa.array(np.arange(100)), pa.array(np.arange(75)), np.full(100, 150), np.full(75, 200))
+    for few_or_clear in (allocate(few, STARS, 3.0), allocate(census_of(40), STARS, 12.0)):
+        assert few_or_clear.turns.number == 1
+        assert few_or_clear.division.light > 1

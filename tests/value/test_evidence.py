@@ -301,3 +301,14 @@ def test_large_sets_are_swept_cautiously_and_are_not_compared_with_random_signs(
     monkeypatch.setattr(Learning, "sweep_boldly", lambda *_: pytest.fail("a bold sweep"))
     learn(learning)
     assert compared == [None]
+
+
+def test_factors_are_left_out_where_directions_are_such_as_chance_gives():
+    """Ratings without any structure: no factor is left, neither in the state nor in its priors."""
+    design = design_of(300, 200, 0.1, 7)
+    levels = np.random.default_rng(8).integers(0, len(Y), design.census.n_ratings)
+    state = learn(state_of(design, levels, k=8))
+    assert state.k == 0
+    assert state.f.shape[1] == state.g.shape[1] == 0
+    assert state.item_prior.dimensions == design.x.shape[1]
+    assert state.user_prior.dimensions == design.z.shape[1]

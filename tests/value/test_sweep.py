@@ -5,7 +5,7 @@ import pytest
 
 from dpsr.engine import Block
 from dpsr.value.levels import GRID, tabulate
-from dpsr.value.sweep import Reader
+from dpsr.value.sweep import Reader, Tally
 
 RESIDUAL = 0.13
 
@@ -125,3 +125,29 @@ def test_means_outside_the_table_are_read_at_its_edge():
         z, w = symbols.read(family, np.array([outside, edge]), RESIDUAL)
         assert z[0] == pytest.approx(z[1])
         assert w[0] == pytest.approx(w[1])
+
+
+def tally_of(rho, left, *, scores=1.0, n=1000, before=0.3, variance=0.5):
+    """Sums over ratings of one channel, whose means have no mean and leave so much of the variance."""
+    w = rho / before
+    return Tally(np.array([scores * n * w, n * w, 0.0, 0.0, 0.0, n * (variance - left), n * w, n * w**2]))
+
+
+def test_without_noise_the_scores_alone_say_what_the_residual_is_and_with_much_noise_what_is_left():
+    """Half a step in logs either way; the share of either is rho squared, and the rest."""
+    clear, noisy = tally_of(1.0, 0.4, scores=1.21), tally_of(0.1, 0.4, scores=1.21)
+    assert clear.residual(0.3, 0.5, 1000, bold=False) == pytest.approx(0.3 * 1.1)
+    wanted = 0.3 * 1.1**0.01 * (0.4 / 0.3) ** 0.495
+    assert noisy.residual(0.3, 0.5, 1000, bold=False) == pytest.approx(wanted)
+    assert noisy.residual(0.3, 0.5, 1000, bold=True) == pytest.approx(0.3 * 1.1)
+
+
+def test_what_is_left_counts_little_where_it_is_a_small_difference_and_never_halves_the_residual_twice():
+    small = tally_of(0.5, 0.2, before=0.05).residual(0.05, 0.5, 1000, bold=False)
+    assert small == pytest.approx(0.05 * 2 ** (0.75 * 0.2**2))
+    gone = tally_of(0.001, -1.0).residual(0.3, 0.5, 1000, bold=False)
+    assert gone == pytest.approx(0.3 * np.sqrt(0.5), rel=1e-4)
+
+
+def test_before_items_are_known_the_residual_stays_as_it_is():
+    assert Tally.none().residual(0.3, 0.5, 1000, bold=False) == 0.3

@@ -16,7 +16,17 @@ from dpsr.audit.canaries import guess, plant
 from dpsr.audit.certificate_trials import certificate_trials
 from dpsr.audit.findings import CONFIDENCE, AuditReport, Finding
 from dpsr.audit.planted import planted
-from dpsr.audit.questions import WINDOWS, contrasts, divided, far_apart, several_channels, total, two_blocks, window
+from dpsr.audit.questions import (
+    WINDOWS,
+    contrasts,
+    divided,
+    far_apart,
+    in_turns,
+    several_channels,
+    total,
+    two_blocks,
+    window,
+)
 from dpsr.audit.replay import audit_replay
 from dpsr.audit.stage1 import histogram, paired, published, repeated, single, sums, through_privatise, through_vault
 from dpsr.audit.trials import Trial, run
@@ -119,6 +129,7 @@ def stage1_trials(method: str, scale: Scale, epsilon: float) -> list[Trial]:
     if method == "default":
         trials += [
             several_channels("one rating, several channels", scale, epsilon),
+            in_turns("symbols in turns", scale, epsilon),
             sums("noisy sums of an item and a user", scale, epsilon),
             *(window(f"noisy sums, window {i}", scale, epsilon, *w) for i, w in enumerate(WINDOWS, start=1)),
             divided("divided sums and symbols", scale, epsilon),

@@ -28,6 +28,7 @@ from dpsr.engine import BlockResult, MemoryTable
 from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.division import GRID, SIXTEENTHS, Division
 from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.engine.turns import Turns
 from dpsr.privacy.channels import Channel, optimal_channel, randomised_response
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import Vault
@@ -95,6 +96,27 @@ def divided(name: str, scale: Scale, epsilon: float, runs: int = 1 << 17) -> Tri
 
     claim = _receipt(scale, epsilon, ask)
     return Trial(name, claim, one_rating(scale.n_levels, most=3), observe, 2 * _SYMBOLS * (_EDGES + 1), runs)
+
+
+def in_turns(name: str, scale: Scale, epsilon: float, runs: int = 1 << 16) -> Trial:
+    """Symbols in two turns, of one rating each time: its place says in which of the two it is asked.
+
+    A rating that is asked in both shows twice what it paid for.
+    """
+    channel, turns = optimal_channel(scale, epsilon, np.ones(scale.n_levels)), Turns((128, 128))
+    width, budget = -(-channel.weights.shape[1] // _SYMBOLS), channel.epsilon
+
+    def ask(vault: Vault) -> tuple[Labels, Labels]:
+        vault.table.run(lambda block: BlockResult({"choice": np.zeros(len(block.items), np.uint8)}), writes=["choice"])
+        for symbol in ("first", "second"):
+            vault.symbols({0: channel}, choice="choice", symbol=symbol, turns=turns)
+        return _column(vault, "first"), _column(vault, "second")
+
+    def observe(levels: Levels, noise: NoiseSource) -> Labels:
+        first, second = ask(Vault(as_table(levels, scale), budget, noise=noise))
+        return first // width * _SYMBOLS + second // width
+
+    return Trial(name, _receipt(scale, budget, ask), one_rating(scale.n_levels), observe, _SYMBOLS**2, runs)
 
 
 def total(name: str, scale: Scale, epsilon: float, runs: int = 1 << 13) -> Trial:

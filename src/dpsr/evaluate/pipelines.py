@@ -33,12 +33,13 @@ import numpy.typing as npt
 from dpsr.arrays import Floats, Ints
 from dpsr.engine import BlockResult
 from dpsr.engine.division import GRID, SIXTEENTHS, DividedIncidence, Division
+from dpsr.engine.incidence import moments_at_ratings
 from dpsr.engine.raw import RawTable
 from dpsr.evaluate.contract import ITEMS_AND_SCALE, JOINT, MASK, SCALE_ALONE, SEEDED, PrivateMethod, Protection, Unit
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.linalg.own_regression import predict_pairs
 from dpsr.pipeline import DPSR
-from dpsr.pipeline.value import Recipe
+from dpsr.pipeline.value import Foreseen, Recipe
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.release import Contents, Personalised
@@ -46,10 +47,10 @@ from dpsr.release.people import PersonalisedPeople
 from dpsr.release.people.model import own_rows
 from dpsr.types import Census, Scale
 from dpsr.types.raw import RawRatings
-from dpsr.value.allocation import Allocation, Components, allocate
+from dpsr.value.allocation import Allocation, Components, allocate, turns_of
 from dpsr.value.design import Design
-from dpsr.value.evidence import EvidenceState
-from dpsr.value.levels import LevelFamily, Usage
+from dpsr.value.evidence import SAMPLE, EvidenceState
+from dpsr.value.levels import Usage
 from dpsr.value.mask_taste import MaskTaste
 from dpsr.value.noisy_sums import NoisySums
 from dpsr.value.schedule import learn_from_symbols
@@ -182,9 +183,11 @@ def whole_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Alloc
     )
 
 
-def one_channel(vault: Vault, prior: LevelFamily, state: EvidenceState, shares: Allocation) -> dict[int, Floats]:
-    """Question 3 through one channel, tuned to the average of the ratings' distributions."""
-    points, division = np.bincount(prior.nearest(state.sample), minlength=len(prior.means)), shares.division
+def one_channel(vault: Vault, foreseen: Foreseen, shares: Allocation, _: Any) -> dict[int, Floats]:
+    """Question 3 in one turn and through one channel, tuned to the average of the ratings' distributions."""
+    prior, division = foreseen.around, shares.division
+    _, _, sample = moments_at_ratings(vault.table, foreseen.left, foreseen.right, SAMPLE)
+    points = np.bincount(prior.nearest(sample), minlength=len(prior.means))
     channel = optimal_channel(vault.scale, vault.left, points @ prior.table / points.sum())
     assert division is not None
     vault.table.run(lambda block: BlockResult({CHOICE: (~division.asks(block)).astype(np.uint8)}), writes=[CHOICE])
@@ -214,6 +217,7 @@ def fixed_share(
     """A fixed share of all ratings asked one by one, whatever their counts, leaving `light` of their budget to sums."""
     shares = allocate(mask, scale, epsilon, components)
     asked, left = round(share * GRID), int(light * GRID)
+    shares = replace(shares, turns=turns_of(scale, shares.rest, share * mask.n_ratings))
     return _divided(shares, lambda one: replace(one, asked=np.full_like(one.asked, asked), light=left))
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from string import ascii_lowercase
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,8 @@ from dpsr.arrays import Floats
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.contrasts import contrast_map
 from dpsr.engine.division import DividedIncidence
-from dpsr.engine.incidence import at_ratings
+from dpsr.engine.incidence import ColumnStack, at_ratings
+from dpsr.engine.turns import Turns
 from dpsr.pipeline.progress import announce
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
@@ -48,14 +50,16 @@ from dpsr.value.levels import (
 from dpsr.value.mask_taste import MaskTaste, learn_mask_taste
 from dpsr.value.noisy_sums import NoisySums, PooledSums
 from dpsr.value.priors import EFFECT, SLOPES, ridge
-from dpsr.value.schedule import learn_from_symbols
+from dpsr.value.schedule import BETWEEN_TURNS, learn_between_turns, learn_from_symbols
 from dpsr.value.sweep import CHOICE, NOISY, SYMBOL, WEIGHT
 
 RELEASED = "released"
 """The column of private ratings that the pipeline ends with."""
 
 _CHANNEL_EVERY = 3
-"""Channels are built for every third mean of the grid, a tenth of a half-width apart: at most twenty a fit."""
+"""Channels are built for every third mean of the grid, a tenth of a half-width apart: at most twenty a turn."""
+
+_CENTRES = np.arange(1, GRID, _CHANNEL_EVERY)
 
 
 def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Allocation]:
@@ -71,13 +75,21 @@ def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Al
     sums = recipe.ask_sums(vault, design, usage, y, shares) if shares.division else NoisySums.unasked(design)
     prior = ridge(usage.variance, usage.mean_variance)
     effects = learn_effects(design, sums, prior, usage.variance)
-    k = recipe.n_factors if shares.asks_ratings else 0
-    state = EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=k)
     observations = own_observations(design, sums, effects)
+
+    def fresh(k: int) -> EvidenceState:
+        return EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=k)
+
+    def learn_so_far(tables: dict[int, Floats]) -> Foreseen:
+        state = learn_between_turns(fresh(0), tables, y, usage.log_base, observations)
+        around = with_variance(y, usage.log_base, BETWEEN_TURNS * state.residual, state.sample)
+        return Foreseen(around, state.left, state.right)
+
+    state = fresh(recipe.n_factors if shares.asks_ratings else 0)
     if shares.asks_ratings:
         announce("Drawing noise for every rating")
         around = with_variance(y, usage.log_base, state.residual + state.mean_uncertainty, state.sample)
-        tables = recipe.ask_ratings(vault, around, state, shares)
+        tables = recipe.ask_ratings(vault, Foreseen(around, state.left, state.right), shares, learn_so_far)
         announce("Learning tastes from the noisy ratings")
         state = recipe.learn(state, tables, y, usage.log_base, observations, RELEASED)
         taste = recipe.learn_taste(state, RELEASED)
@@ -140,29 +152,71 @@ def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Allo
     )
 
 
-def ask_ratings(vault: Vault, prior: LevelFamily, state: EvidenceState, shares: Allocation) -> dict[int, Floats]:
+@dataclass(frozen=True, eq=False)
+class Foreseen:
+    """What is expected of ratings before they are asked: means, as user rows times item rows, and levels around."""
+
+    around: LevelFamily
+    left: ColumnStack
+    right: Floats
+
+
+def ask_ratings(
+    vault: Vault, foreseen: Foreseen, shares: Allocation, learn_so_far: Callable[[dict[int, Floats]], Foreseen]
+) -> dict[int, Floats]:
     """Question 3: ratings once, those that the division asks, through the channel tuned to their private prediction.
 
-    What the channels are: P[symbol | level], by the number that the column `choice` holds. The last number is that of
-    ratings which are not asked: a channel that tells nothing.
+    They are asked in turns, and what was heard in earlier ones makes the predictions for the next. What the channels
+    are: P[symbol | level], by the number that the column `choice` holds. The last number is that of ratings which are
+    not asked, or not yet: a channel that tells nothing.
     """
-    centres = np.arange(1, GRID, _CHANNEL_EVERY)
-    left, right, division, silent = state.left, state.right, shares.division, len(centres)
+    turns, spend, silent = shares.turns, vault.left, shares.turns.number * len(_CENTRES)
+    tables = {silent: np.ones((vault.scale.n_levels, 1))}
+    for turn in range(turns.number):
+        if turn > 0:
+            foreseen = learn_so_far(tables)
+        used = _choose_channels(vault, foreseen, shares, turn)
+        some = np.flatnonzero(used) if used.any() else np.array([len(_CENTRES) // 2])
+        levels, first = foreseen.around.table, turn * len(_CENTRES)
+        channels = {first + int(c): optimal_channel(vault.scale, spend, levels[_CENTRES[c]]) for c in some}
+        vault.symbols(channels, choice=CHOICE, symbol=_answer(turns, turn), turns=turns)
+        _hear(vault.table, turns, turn)
+        tables |= {c: channel.probabilities for c, channel in channels.items()}
+    return tables
+
+
+def _choose_channels(vault: Vault, foreseen: Foreseen, shares: Allocation, turn: int) -> npt.NDArray[np.int64]:
+    """The column `choice` of the ratings whose turn it is, and how many of them use each channel."""
+    turns, division, silent = shares.turns, shares.division, shares.turns.number * len(_CENTRES)
     assert division is not None
 
     def choose(block: Block, used: npt.NDArray[np.int64]) -> BlockResult:
-        nearest = prior.nearest(at_ratings(block, left[block.users], right))
-        choice = np.clip(np.rint((nearest - 1) / _CHANNEL_EVERY), 0, silent - 1)
-        choice = np.where(division.asks(block), choice, silent).astype(np.uint8)
-        used += np.bincount(choice, minlength=len(used))
-        return BlockResult({CHOICE: choice})
+        nearest = foreseen.around.nearest(at_ratings(block, foreseen.left[block.users], foreseen.right))
+        choice = np.clip(np.rint((nearest - 1) / _CHANNEL_EVERY), 0, len(used) - 1).astype(np.int64)
+        now = division.asks(block) & (turns.of(block) == turn)
+        used += np.bincount(choice[now], minlength=len(used))
+        others = block.columns[CHOICE] if turn > 0 else silent
+        return BlockResult({CHOICE: np.where(now, turn * len(used) + choice, others).astype(np.uint8)})
 
-    used = vault.table.run(choose, [np.zeros(silent + 1, dtype=np.int64)], writes=[CHOICE]).sums[0]
-    some = np.flatnonzero(used[:silent]) if used[:silent].any() else np.array([silent // 2])
-    channels = {int(c): optimal_channel(vault.scale, vault.left, prior.table[centres[c]]) for c in some}
-    vault.symbols(channels, choice=CHOICE, symbol=SYMBOL)
-    tables = {c: channel.probabilities for c, channel in channels.items()}
-    return {**tables, silent: np.ones((vault.scale.n_levels, 1))} if used[silent] else tables
+    reads = [CHOICE] if turn > 0 else []
+    return vault.table.run(choose, [np.zeros(len(_CENTRES), dtype=np.int64)], reads=reads, writes=[CHOICE]).sums[0]
+
+
+def _answer(turns: Turns, turn: int) -> str:
+    """The column of a turn's answers. It is kept as it is, for a run that was killed and goes on."""
+    return SYMBOL if turns.number == 1 else f"turn_{ascii_lowercase[turn]}"
+
+
+def _hear(table: Table, turns: Turns, turn: int) -> None:
+    """The column of symbols: those of a turn beside those of earlier ones."""
+    answer, first = _answer(turns, turn), turn == 0
+
+    def merge(block: Block) -> BlockResult:
+        new = block.columns[answer]
+        return BlockResult({SYMBOL: new if first else np.where(turns.of(block) == turn, new, block.columns[SYMBOL])})
+
+    if answer != SYMBOL:
+        table.run(merge, reads=[answer] if first else [answer, SYMBOL], writes=[SYMBOL])
 
 
 def to_rating_points(table: Table, scale: Scale, *, noisy: bool) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 from dpsr.arrays import Floats
 from dpsr.certify.amounts import check_epsilon
 from dpsr.engine.division import GRID, SIXTEENTHS, Division
+from dpsr.engine.turns import AT_ONCE, Turns
 from dpsr.linalg.compiled import kernel
 from dpsr.privacy.channels.optimal import optimal_channel
 from dpsr.types import Census, Mask, Scale
@@ -30,9 +31,10 @@ from dpsr.value.priors import Components, Shares
 
 __all__ = ["Allocation", "Components", "Forecast", "allocate", "explained_share", "forecast"]
 
-_LIGHT, _MOST_LIGHT = 0.1, 0.2
+LEAST_LIGHT, _LIGHT, _MOST_LIGHT = 1 / GRID, 0.1, 0.2
 """What ratings asked one by one leave to the sums: a share of their budget, and at most so much. The expected error
-hardly depends on it; but every row then has a sum of all its ratings, and channels and starts rest on those."""
+hardly depends on it; but every row then has a sum of all its ratings, and channels and starts rest on those. Where
+ratings are asked in turns, channels rest on what the first turns told, and the sums need nothing."""
 
 _POOLED = (0.0, 1 / 32, 1 / 16)
 """Shares of every weight that sums over all ratings may have."""
@@ -63,6 +65,9 @@ _MEAN, _BINNED, _PLAIN = 0.8, 77.0, 62.0
 """Prior variance of the mean, and noise of the mean at N epsilon = 1 from four bins (10 half-widths squared) and from
 one sum (8), where the variance of ratings, 0.13 half-widths squared, is one."""
 
+_IN_TURNS, _ENOUGH, _CLEAR = Turns((13, 31, 64, 148)), 20_000, 0.95
+"""Turns in which many ratings are asked, how many these are, and a share of variance that is nearly all."""
+
 _GRID = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
 
 
@@ -70,12 +75,14 @@ _GRID = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
 class Allocation:
     """Epsilon of the histogram, what is left for every rating, and how that is divided.
 
-    Where there is no `division`, `histogram` buys the mean alone.
+    Where there is no `division`, `histogram` buys the mean alone. Ratings that are asked one by one are asked in
+    `turns`.
     """
 
     histogram: float
     rest: float
     division: Division | None
+    turns: Turns = AT_ONCE
 
     @property
     def asks_ratings(self) -> bool:
@@ -127,7 +134,25 @@ def _plan(mask: Mask | Census, scale: Scale, epsilon: float, parts: Components) 
     alone = 1 + _mean_error(mask, _PLAIN, asked)
     if alone < error:
         return Allocation(asked, 0.0, None), alone
-    return Allocation(histogram, rest, divide(mask, tables)), error
+    asked_ratings = _Setting(mask, parts).mean(tables.asked) * mask.n_ratings
+    return Allocation(histogram, rest, divide(mask, tables), turns_of(scale, rest, asked_ratings)), error
+
+
+def turns_of(scale: Scale, epsilon: float, asked: float) -> Turns:
+    """In which turns so many ratings are asked one by one: several where the first tell how to ask the others."""
+    return _IN_TURNS if asked >= _ENOUGH and not _clear(scale, epsilon) else AT_ONCE
+
+
+def _clear(scale: Scale, epsilon: float) -> bool:
+    """Whether channels hide hardly anything: nothing is gained by tuning them better."""
+    return explained_share(scale, epsilon) > _CLEAR
+
+
+def light_of(mask: Mask | Census, scale: Scale, epsilon: float) -> float:
+    """What ratings asked one by one leave to the sums; next to nothing where the first turns tell what sums would."""
+    if mask.n_ratings >= 2 * _ENOUGH and not _clear(scale, epsilon):
+        return LEAST_LIGHT
+    return min(_LIGHT, _MOST_LIGHT / epsilon)
 
 
 def divide(mask: Mask | Census, tables: ShareTables) -> Division:
@@ -143,11 +168,11 @@ def best_tables(
 ) -> tuple[ShareTables, float]:
     """The tables with the least expected error at `epsilon`, and that error.
 
-    Where most ratings are asked one by one, their light weights are divided as if there were nothing else: the error to
-    expect does not depend on it, but the start of inference does.
+    Where most ratings are asked one by one, their light weights, if they have any to speak of, are divided as if there
+    were nothing else: the error to expect does not depend on it, but the start of inference does.
     """
     setting = _Setting(mask, components or Components())
-    noise, light = 8 * (WINDOW / epsilon) ** 2, min(_LIGHT, _MOST_LIGHT / epsilon)
+    noise, light = 8 * (WINDOW / epsilon) ** 2, light_of(mask, scale, epsilon)
     in_sums = (setting.improve(_even(0.0, 0.0, pooled), Prices(noise, 0.0), _STEPS) for pooled in _POOLED)
     sums, least = min(in_sums, key=lambda one: one[1])
     prices = Prices(noise, explained_share(scale, (1 - light) * epsilon))
@@ -159,6 +184,8 @@ def best_tables(
     error = setting.error(tables, prices)
     if error > least - min(_WORTH / max(epsilon, 1.0) ** 2, _LEARNED / setting.heard(tables, prices)):
         return sums, least
+    if light == LEAST_LIGHT:
+        return tables, error
     start, _ = setting.improve(_even(0.0, 0.0, 0.0), Prices(noise / light**2, 0.0), _STEPS)
     return tables._replace(item=np.where(tables.asked > 0.5, start.item, tables.item)), error
 

@@ -115,6 +115,12 @@ class EvidenceState:
         self.f[:, :k] = found.users
         return found.strength
 
+    def forget_factors(self) -> None:
+        """No factors: slopes on public features alone."""
+        self.k, self.f, self.g = 0, self.f[:, :0], self.g[:, :0]
+        self.item_prior.keep(self.design.x.shape[1])
+        self.user_prior.keep(self.design.z.shape[1])
+
     def sweep(self, reader: Reader, observations: Observations, *, users: bool = True, bold: bool = False) -> float:
         """Users given items, unless `users` is off, then items given users; how far the users' update moved the means.
 
@@ -131,7 +137,8 @@ class EvidenceState:
             self._take_users(rows[0], evidence)
         self._solve_items(sums[0], sums[1], observations[0])
         self.sample = rows[-1][:: max(1, len(rows[-1]) // SAMPLE)]
-        self.residual = float(np.clip(self.residual * tally.ratio, _LEAST_RESIDUAL * self.variance, self.variance))
+        new = tally.residual(self.residual, self.variance, self.design.census.n_ratings, bold=bold)
+        self.residual = float(np.clip(new, _LEAST_RESIDUAL * self.variance, self.variance))
         return tally.moved
 
     def finish(self, reader: Reader, observation: EffectObservation, released: str) -> None:

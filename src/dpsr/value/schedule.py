@@ -5,7 +5,8 @@ they can show: variational inference has several fixed points there, and the sta
 what is not explained yet is residual, is right on large sets, whose rows are well known, and where there is nothing to
 find. On small sets a direction that stands out of what random signs give (`start.py`) says that there is taste; there
 sweeps are bold at first: they take factors for known, as alternating least squares does, for as long as each pair of
-sweeps leaves clearly less unexplained. Caution follows, and takes back what was too much (decision 44).
+sweeps leaves clearly less unexplained. Caution follows, and takes back what was too much (decision 44). Where no
+direction exceeds what random signs give, there are no factors: they would be made of noise (decision 54).
 
 **When to stop.** When means move by a small part of their own posterior deviation: what they may be off by anyway.
 """
@@ -27,8 +28,13 @@ the error that noise leaves."""
 _BOLD_PAIRS, _CLEARLY_LESS = 30, 0.93
 """Pairs of bold sweeps at most, and what the second of a pair must leave unexplained of what was before."""
 
-_STANDS_OUT = 1.03
-"""Strength of directions from which on sweeps are bold at first; chance alone moves it by less than a hundredth."""
+_BY_CHANCE, _STANDS_OUT = 1.01, 1.03
+"""Strengths of directions: up to the first there is nothing that chance would not give, and factors are left out; from
+the second on sweeps are bold at first. Chance alone moves a strength by less than a hundredth."""
+
+_BETWEEN, BETWEEN_TURNS = 2, 1.1
+"""Sweeps between two turns, and by how much ratings are expected to scatter more around the means these find than a
+residual says: means are off, too."""
 
 SMALL = 20_000
 """The most ratings with which sweeps may be bold: on more, rows are known well enough for caution to find what there is
@@ -55,11 +61,25 @@ def learn_from_symbols(
     if effects_from_pairs:
         state.find_effects(learning.reader())
     strength = state.find_factors(learning.reader(), compare=may_be_bold and state.design.census.n_ratings <= SMALL)
+    if strength is not None and strength < _BY_CHANCE:
+        state.forget_factors()
     learning.sweep_items()
     if strength is not None and strength > _STANDS_OUT:
         learning.sweep_boldly()
     learning.sweep_until_stable()
     state.finish(learning.reader(), observations[1], released)
+    return state
+
+
+def learn_between_turns(
+    state: EvidenceState, tables: Mapping[int, Floats], y: Floats, log_base: Floats, observations: Observations
+) -> EvidenceState:
+    """What the ratings of earlier turns say, roughly: how later ones are asked depends on it, and nothing else."""
+    learning = Learning(state, tables, y, log_base, observations)
+    state.find_effects(learning.reader())
+    learning.sweep_items()
+    for _ in range(_BETWEEN):
+        state.sweep(learning.reader(), observations)
     return state
 
 

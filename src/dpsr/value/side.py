@@ -95,6 +95,10 @@ class Prior:
         """Believe in this variance of the effect, the first coordinate, before rows are looked at."""
         self.covariance[0, 0] = self.start[0, 0] = variance
 
+    def keep(self, dimensions: int) -> None:
+        """The first coordinates alone."""
+        self.covariance, self.start = (one[:dimensions, :dimensions].copy() for one in (self.covariance, self.start))
+
     def learn_weights(self, evidence: Evidence) -> None:
         """V: ridge with one precision a group, each a step nearer to MacKay's fixed point; group 0 keeps its prior."""
         (q, dx), groups = self.groups.shape, self.groups.ravel()

@@ -12,9 +12,13 @@ their items say about everybody; items see z less what is shared and what these 
 item. Nothing of the size of the ratings outlives the block: item-side normal equations are added up, user rows are
 returned.
 
-**The residual variance** v follows from the scores once users are updated: for a mean fitted to the same data with
-posterior variance d, E[((z - eta) w)^2] = w - w^2 d, w = rho / v (MacKay's fixed point). Half a step, in logs, is taken
-at a time: the items' part of d belongs to the v of the pass before, and whole steps would swing.
+**The residual variance** v follows once users are updated, in two ways. From the scores: for a mean fitted to the same
+data with posterior variance d, E[((z - eta) w)^2] = w - w^2 d, w = rho / v (MacKay's fixed point). And from what is
+left: the variance of ratings, which the histogram tells, is that of the means, their posterior variance, and v. Where
+channels explain little, rho of what a score shows is the rating and the rest is the channel, so that a small error of
+the family of levels becomes an error of v that is 1 / rho times as large: scores count by rho^2, what is left by the
+rest; less where it is less than half of the variance, since it is a difference. Half a step, in logs, is taken at a
+time: the items' part of d belongs to the v of the pass before, and whole steps would swing.
 """
 
 from __future__ import annotations
@@ -40,6 +44,9 @@ CHOICE, SYMBOL = "choice", "symbol"
 
 NOISY, WEIGHT = "noisy", "weight"
 """The columns that the last pass leaves of them: symbols as pseudo-observations at the released means."""
+
+_LEAST_LEFT = 0.5
+"""A residual is not believed to fall below this share of itself: factors that were found just now explain too much."""
 
 _LEAST = 1e-6
 _RAREST = 1e-300
@@ -118,18 +125,32 @@ class Sides:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Scores squared and their expectation, squares by which means moved, and their variance: sums over blocks."""
+    """Sums over ratings that a pass adds up.
+
+    Scores squared and their expectation, squares by which means moved, their variance, means and their squares, weights
+    and their squares.
+    """
 
     sums: Floats
 
     @classmethod
     def none(cls) -> Tally:
-        return cls(np.zeros(4))
+        return cls(np.zeros(8))
 
-    @property
-    def ratio(self) -> float:
-        """By how much the residual variance is to be multiplied; one where nothing is known yet."""
-        return float(np.sqrt(self.sums[0] / self.sums[1])) if self.sums[1] > 0 else 1.0
+    def residual(self, before: float, variance: float, n: int, *, bold: bool) -> float:
+        """The residual variance after a pass over n ratings of this variance; as it was where nothing is known yet.
+
+        A bold pass takes partners for known and has no posterior variance to speak of: scores alone count.
+        """
+        squares, expected, _, doubt, total, total2, weight, weight2 = self.sums
+        if expected <= 0:
+            return before
+        scores = np.log(squares / expected)
+        left = variance - (total2 / n - (total / n) ** 2) - doubt / n
+        rest = np.log(max(left / before, _LEAST_LEFT))
+        rho = min(before * weight2 / weight, 1.0)
+        share = 0.0 if bold else (1 - rho**2) * min(2 * before / variance, 1.0) ** 2
+        return float(before * np.exp(((1 - share) * scores + share * rest) / 2))
 
     @property
     def moved(self) -> float:
@@ -170,6 +191,8 @@ class Sweep:
         c, f = new.mean[:, :q], new.mean[:, q:]
         after = at_ratings(block, np.column_stack([s.x[who], c, f]), self._right)
         tally[2] += np.sum((after - eta) ** 2)
+        tally[4] += after.sum()
+        tally[5] += after @ after
         self._count_residual(block, z - after, w, new, tally)
         rows = new.mean, block.every(_SAMPLE_EVERY, eta)
         if self.released is not None:
@@ -234,6 +257,7 @@ class Sweep:
         tally[3] += doubt.sum()
         with threads_for(8 * len(w)):
             tally[:2] += scores(off, w, doubt)
+        tally[6:] += w.sum(), w @ w
 
 
 def _partners(x: Floats, covariance: Singles | None, root: Floats) -> Singles:

@@ -14,6 +14,7 @@ from dpsr.engine import BlockResult
 from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.division import Division
 from dpsr.engine.raw import RawTable
+from dpsr.engine.turns import Turns
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels import optimal_channel, randomised_response
 from dpsr.privacy.noise import NoiseSource
@@ -191,6 +192,60 @@ def test_a_weight_over_all_ratings_without_signs_is_refused_and_signs_without_a_
     with pytest.raises(PrivacyError, match="go together"):
         v.divided_sums(3.0, 1.0, division=division, epsilon=0.5, contrasts=contrasts)
     assert v.left == 1.0
+
+
+TURNS = Turns((40, 90, 126))
+
+
+def turn_of(ratings):
+    """The turn of every rating."""
+    return TURNS.of(next(iter(RawTable.of(ratings).table.scan())))
+
+
+def ask_turn(v, channel, name="symbol"):
+    """The symbols of the next turn, all through one channel."""
+    v.table.run(lambda block: BlockResult({"choice": np.zeros(len(block.items), np.uint8)}), writes=["choice"])
+    v.symbols({0: channel}, choice="choice", symbol=name, turns=TURNS)
+    return v.table[name].copy()
+
+
+def test_in_turns_every_rating_is_asked_once_and_the_dearest_turn_is_what_they_cost(ratings):
+    """A channel that shows every value: symbols of a turn are the levels of its ratings, all others are zero."""
+    v, turns = Vault(ratings, 20.0, noise=NoiseSource.seeded(0)), turn_of(ratings)
+    prices = (19.0, 20.0, 18.0)
+    heard = [ask_turn(v, randomised_response(STARS, price), f"turn {t}") for t, price in enumerate(prices)]
+    for turn, symbols in enumerate(heard):
+        np.testing.assert_array_equal(symbols, np.where(turns == turn, ratings.levels, 0))
+    (part,) = v.certificate().parts
+    assert len(part.tables) == 3
+    assert part.epsilon == max(epsilon_of(table) for table in part.tables)
+    assert v.spent == Fraction(part.epsilon)
+
+
+def test_turns_have_the_shares_that_were_announced(ratings):
+    """Within five deviations of so many draws."""
+    share = np.bincount(turn_of(ratings), minlength=3) / len(ratings)
+    wanted = np.array(TURNS.shares) / 256
+    assert (np.abs(share - wanted) < 5 * np.sqrt(wanted * (1 - wanted) / len(ratings))).all()
+
+
+def test_a_turn_that_costs_more_than_is_left_is_refused_and_so_are_other_turns_halfway(ratings):
+    v = Vault(ratings, 2.0, noise=NoiseSource.seeded(0))
+    ask_turn(v, randomised_response(STARS, 1.5))
+    with pytest.raises(PrivacyError, match="Nothing was drawn"):
+        ask_turn(v, randomised_response(STARS, 2.5))
+    with pytest.raises(PrivacyError, match="in turns that were announced"):
+        v.symbols({0: randomised_response(STARS, 1.0)}, choice="choice", symbol="symbol")
+    assert v.spent <= Fraction(3, 2)
+    for _ in range(2):
+        ask_turn(v, randomised_response(STARS, 2.0))
+    with pytest.raises(PrivacyError, match="only"):  # after the last one, asking again is paid for again
+        ask_turn(v, randomised_response(STARS, 1.0))
+
+
+def test_shares_of_turns_that_do_not_add_up_are_refused():
+    with pytest.raises(PrivacyError, match="add up to 256"):
+        Turns((100, 100))
 
 
 def test_a_rating_in_the_sums_alone_has_a_symbol_that_does_not_depend_on_it(ratings, division):

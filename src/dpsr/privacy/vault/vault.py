@@ -48,6 +48,7 @@ from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.division import GRID, SIXTEENTHS, Division
 from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.engine.turns import AT_ONCE, Turns
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import BITS, Channel, Sampler
 from dpsr.privacy.noise.laplace import discrete_laplace, laplace_scale
@@ -91,6 +92,7 @@ class Vault:
         self._charge_reference = charge
         self._parts: list[PricedPart] = []
         self._division: Division | None = None
+        self._turns, self._turn = AT_ONCE, 0
 
     @property
     def spent(self) -> Fraction:
@@ -184,16 +186,18 @@ class Vault:
         limit = max(int(half_width / step), 1)
         return np.clip(np.rint((self.scale.values - centre) / step), -limit, limit).astype(np.int64), step
 
-    def symbols(self, channels: Mapping[int, Channel], *, choice: str, symbol: str) -> None:
+    def symbols(self, channels: Mapping[int, Channel], *, choice: str, symbol: str, turns: Turns = AT_ONCE) -> None:
         """One symbol per rating: each passes once through the channel whose number the column `choice` holds.
 
         They become the column `symbol` of the table. Where a division holds, ratings that it keeps out have the symbol
-        zero, whatever their value; their `choice` is not looked at.
+        zero, whatever their value; their `choice` is not looked at. With several `turns`, each call asks the ratings of
+        the next one, and the others have the symbol zero: a rating is asked in one of them, so all turns together cost
+        what the dearest of their channels costs.
         """
+        before = self._turns_before(turns)
         mechanism = next(iter(channels.values())).mechanism
-        part = ChannelPart(
-            "ratings", mechanism, BITS, tuple(as_table(channel.weights) for channel in channels.values())
-        )
+        tables = tuple(as_table(channel.weights) for channel in channels.values())
+        part = ChannelPart("ratings", mechanism, BITS, (() if before is None else before.tables) + tables)
         k, most = self.scale.n_levels, max(channel.weights.shape[1] for channel in channels.values())
         stacked, at = np.zeros((len(channels) * k, most), dtype=np.uint64), np.zeros(max(channels) + 1, dtype=np.int64)
         for place, (number, channel) in enumerate(channels.items()):
@@ -204,7 +208,20 @@ class Vault:
         def rows(block: Block) -> AnyInts:
             return at[np.minimum(block.columns[choice], last)] + block.columns[LEVEL]
 
-        self._draw(part, Sampler(stacked), symbol, rows, choice)
+        turn = self._turn
+        self._draw(part, Sampler(stacked), symbol, rows, choice, before=before, now=lambda b: turns.of(b) == turn)
+        self._turns, self._turn = turns, (turn + 1) % turns.number
+
+    def _turns_before(self, turns: Turns) -> ChannelPart | None:
+        """The part of the turns that were had already, and which this one belongs to; None where it is the first."""
+        if self._turn == 0:
+            return None
+        if turns != self._turns or not isinstance(self._parts[-1], ChannelPart):
+            raise PrivacyError(
+                "ratings are asked in turns that were announced, one after the other. Nothing was drawn. Ask for the "
+                "next turn."
+            )
+        return self._parts[-1]
 
     def noisy_ratings(self, channel: Channel, *, symbol: str) -> None:
         """One symbol per rating, all through one channel, as the column `symbol` of the table.
@@ -217,10 +234,21 @@ class Vault:
         self._draw(part, Sampler(channel.weights), symbol, lambda block: block.columns[LEVEL])
 
     def _draw(
-        self, part: PricedPart, sampler: Sampler, symbol: str, rows: Callable[[Block], AnyInts], *public: str
+        self,
+        part: PricedPart,
+        sampler: Sampler,
+        symbol: str,
+        rows: Callable[[Block], AnyInts],
+        *public: str,
+        before: PricedPart | None = None,
+        now: Callable[[Block], npt.NDArray[np.bool_]] | None = None,
     ) -> None:
-        """Charge, then draw a symbol for every rating from the sampler's row that `rows` says, at its own place."""
-        self._charge(part)
+        """Charge, then draw a symbol for every rating from the sampler's row that `rows` says, at its own place.
+
+        `before` is the part of earlier turns, in whose place this one is charged; ratings that are not asked `now` have
+        the symbol zero.
+        """
+        self._charge(part, before)
         if self._journal and self._journal.answered(part) is None:
             self._journal.keep(part, np.empty(0, dtype=np.int64))  # the symbols are kept block by block
         stream, division = self._noise.stream(), self._division
@@ -229,6 +257,8 @@ class Vault:
             symbols = sampler.draw(rows(block), stream, block.start)
             if division is not None:
                 symbols[~division.asks(block)] = 0
+            if now is not None:
+                symbols[~now(block)] = 0
             return BlockResult({symbol: symbols})
 
         self._raw.run(draw, reads=[*public, LEVEL], writes=[symbol], secret=True, keep=self._journal is not None)
@@ -259,13 +289,14 @@ class Vault:
                 self._journal.keep(part, noisy)
         return NoisyStatistic(noisy.astype(np.float64) * unit, 2 * (float(scale) * unit) ** 2)
 
-    def _charge(self, part: PricedPart) -> None:
-        if price_together([*self._parts, part]) > Fraction(self.epsilon):
+    def _charge(self, part: PricedPart, instead_of: PricedPart | None = None) -> None:
+        others = [one for one in self._parts if one is not instead_of]
+        if price_together([*others, part]) > Fraction(self.epsilon):
             raise PrivacyError(
                 f"{part.name} would cost {part.epsilon:.6g} and only {self.left:.6g} of {self.epsilon:g} is left. "
                 "Nothing was drawn. Ask for less."
             )
-        self._parts.append(part)
+        self._parts = [*others, part]
 
 
 def public_facts(census: Census, scale: Scale) -> dict[str, Any]:
