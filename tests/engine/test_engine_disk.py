@@ -19,6 +19,7 @@ from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.engine.table import TIMESTAMP, block_edges
 from dpsr.errors import DataError
 from dpsr.pipeline.value import RELEASED
+from dpsr.value.allocation import allocate
 
 SIZE = 500
 
@@ -71,6 +72,14 @@ def test_sums_over_all_ratings_are_the_same_on_disk(cut, tmp_path, monkeypatch):
 def test_the_fit_is_the_one_in_memory_bit_for_bit(tmp_path, cut, epsilon):
     ratings = realistic(0, n_users=80, n_items=50, n_ratings=2_500, timestamps=True)
     assert check_equal(ratings, tmp_path, epsilon).n_blocks >= 5
+
+
+def test_a_fit_whose_ratings_are_asked_in_turns_is_the_one_in_memory_bit_for_bit(tmp_path, cut, monkeypatch):
+    """Turns are for larger sets than this; here because so many are many."""
+    monkeypatch.setattr("dpsr.value.allocation._ENOUGH", 1_000)
+    ratings = realistic(0, n_users=80, n_items=50, n_ratings=2_500)
+    assert allocate(ratings.mask, ratings.scale, 3.0).turns.number == 4
+    check_equal(ratings, tmp_path, 3.0)
 
 
 @pytest.mark.parametrize("size", [130, 1_100])

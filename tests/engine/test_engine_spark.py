@@ -103,6 +103,15 @@ def test_symbols_are_those_of_memory_and_predictions_agree_to_a_millionth(sessio
     check_equal(ratings, raw, 5.0)
 
 
+def test_ratings_that_are_asked_in_turns_have_the_symbols_of_memory(session, cut, monkeypatch):
+    """Turns are for larger sets than this; here because so many are many."""
+    monkeypatch.setattr("dpsr.value.allocation._ENOUGH", 500)
+    ratings = small()
+    raw = on_spark(session, ratings)
+    check_equal(ratings, raw, 3.0)
+    raw.table.close()
+
+
 def test_where_epsilon_buys_the_mean_alone_spark_agrees_too(session, cut):
     ratings = small()
     check_equal(ratings, on_spark(session, ratings), 0.01, drawn=False)

@@ -68,6 +68,9 @@ one sum (8), where the variance of ratings, 0.13 half-widths squared, is one."""
 _IN_TURNS, _ENOUGH, _CLEAR = Turns((13, 31, 64, 148)), 20_000, 0.95
 """Turns in which many ratings are asked, how many these are, and a share of variance that is nearly all."""
 
+_IN_TWO, _PLENTY = Turns((32, 224)), 2_000_000
+"""Turns of so many that the first eighth alone tells nearly all there is to tell; every turn takes a few passes."""
+
 _GRID = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
 
 
@@ -140,7 +143,9 @@ def _plan(mask: Mask | Census, scale: Scale, epsilon: float, parts: Components) 
 
 def turns_of(scale: Scale, epsilon: float, asked: float) -> Turns:
     """In which turns so many ratings are asked one by one: several where the first tell how to ask the others."""
-    return _IN_TURNS if asked >= _ENOUGH and not _clear(scale, epsilon) else AT_ONCE
+    if asked < _ENOUGH or _clear(scale, epsilon):
+        return AT_ONCE
+    return _IN_TWO if asked >= _PLENTY else _IN_TURNS
 
 
 def _clear(scale: Scale, epsilon: float) -> bool:

@@ -134,6 +134,40 @@ def test_symbols_that_were_drawn_stay_and_only_lost_ones_are_drawn(raw, tmp_path
     assert {name for name in before if before[name] != after[name]} == {lost}
 
 
+class KilledError(Exception):
+    """As if the process had ended here."""
+
+
+@pytest.mark.parametrize("turn", ["turn_a", "turn_b", "turn_d"])
+def test_a_run_that_is_killed_in_any_turn_goes_on_and_asks_no_rating_twice(raw, tmp_path, monkeypatch, turn):
+    """Turns are for larger sets; here because so many are many. Killed while the third block of a turn is drawn."""
+    monkeypatch.setattr("dpsr.value.allocation._ENOUGH", 1_000)
+    work, write, number = tmp_path / "work", type(raw.table).write, [0]
+
+    def killed(table, name, *rest):
+        number[0] += name == turn
+        if number[0] == 3:
+            raise KilledError
+        write(table, name, *rest)
+
+    monkeypatch.setattr(type(raw.table), "write", killed)
+    with pytest.raises(KilledError):
+        DPSR(2.0).fit_table(raw, Journal(work, {"run": 1}))
+    monkeypatch.setattr(type(raw.table), "write", write)
+    before = in_turns(work)
+    assert sum(name.startswith(turn) for name in before) == 2
+    done = DPSR(2.0).fit_table(raw, Journal(work, {"run": 1}))
+    after = in_turns(work)
+    assert {name: after[name] for name in before} == before, "an answer changed or vanished"
+    assert len({name.partition("-")[0] for name in after if name.startswith("turn_")}) == 4
+    assert done.certificate.epsilon <= 2
+
+
+def in_turns(work):
+    """What was answered, turn by turn; the column of symbols is made from it."""
+    return {path.name: path.read_bytes() for kind in ("answer-*.json", "turn_*.parquet") for path in work.glob(kind)}
+
+
 def test_the_folder_of_another_run_is_refused(raw, tmp_path):
     asked(raw, tmp_path / "work", NoiseSource.system())
     before = kept(tmp_path / "work")
