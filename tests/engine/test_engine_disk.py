@@ -78,7 +78,7 @@ def test_a_fit_whose_ratings_are_asked_in_turns_is_the_one_in_memory_bit_for_bit
     """Turns are for larger sets than this; here because so many are many."""
     monkeypatch.setattr("dpsr.value.allocation._ENOUGH", 1_000)
     ratings = realistic(0, n_users=80, n_items=50, n_ratings=2_500)
-    assert allocate(ratings.mask, ratings.scale, 3.0).turns.number == 4
+    assert allocate(ratings.mask, ratings.scale, 3.0).turns.number == 3
     check_equal(ratings, tmp_path, 3.0)
 
 

@@ -65,7 +65,7 @@ _MEAN, _BINNED, _PLAIN = 0.8, 77.0, 62.0
 """Prior variance of the mean, and noise of the mean at N epsilon = 1 from four bins (10 half-widths squared) and from
 one sum (8), where the variance of ratings, 0.13 half-widths squared, is one."""
 
-_IN_TURNS, _ENOUGH, _CLEAR = Turns((13, 31, 64, 148)), 20_000, 0.95
+_IN_TURNS, _ENOUGH, _CLEAR = Turns((20, 60, 176)), 20_000, 0.95
 """Turns in which many ratings are asked, how many these are, and a share of variance that is nearly all."""
 
 _IN_TWO, _PLENTY = Turns((32, 224)), 2_000_000

@@ -32,9 +32,9 @@ _BY_CHANCE, _STANDS_OUT = 1.01, 1.03
 """Strengths of directions: up to the first there is nothing that chance would not give, and factors are left out; from
 the second on sweeps are bold at first. Chance alone moves a strength by less than a hundredth."""
 
-_BETWEEN, BETWEEN_TURNS = 2, 1.1
-"""Sweeps between two turns, and by how much ratings are expected to scatter more around the means these find than a
-residual says: means are off, too."""
+BETWEEN_TURNS = 1.1
+"""By how much more ratings are expected to scatter around the means found between turns than a residual says: means are
+off, too."""
 
 SMALL = 20_000
 """The most ratings with which sweeps may be bold: on more, rows are known well enough for caution to find what there is
@@ -78,8 +78,7 @@ def learn_between_turns(
     learning = Learning(state, tables, y, log_base, observations)
     state.find_effects(learning.reader())
     learning.sweep_items()
-    for _ in range(_BETWEEN):
-        state.sweep(learning.reader(), observations)
+    state.sweep(learning.reader(), observations)
     return state
 
 

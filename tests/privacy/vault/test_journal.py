@@ -138,7 +138,7 @@ class KilledError(Exception):
     """As if the process had ended here."""
 
 
-@pytest.mark.parametrize("turn", ["turn_a", "turn_b", "turn_d"])
+@pytest.mark.parametrize("turn", ["turn_a", "turn_b", "turn_c"])
 def test_a_run_that_is_killed_in_any_turn_goes_on_and_asks_no_rating_twice(raw, tmp_path, monkeypatch, turn):
     """Turns are for larger sets; here because so many are many. Killed while the third block of a turn is drawn."""
     monkeypatch.setattr("dpsr.value.allocation._ENOUGH", 1_000)
@@ -159,7 +159,7 @@ def test_a_run_that_is_killed_in_any_turn_goes_on_and_asks_no_rating_twice(raw, 
     done = DPSR(2.0).fit_table(raw, Journal(work, {"run": 1}))
     after = in_turns(work)
     assert {name: after[name] for name in before} == before, "an answer changed or vanished"
-    assert len({name.partition("-")[0] for name in after if name.startswith("turn_")}) == 4
+    assert len({name.partition("-")[0] for name in after if name.startswith("turn_")}) == 3
     assert done.certificate.epsilon <= 2
 
 
