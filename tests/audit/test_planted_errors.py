@@ -385,7 +385,7 @@ ERRORS = (
         (
             (
                 Vault._charge,
-                "self._parts.append(part)",
+                "self._parts = [*others, part]",
                 "self._parts.append(type(part)(part.name, str(2 * Fraction(part.noise_scale)), *list("
                 "part.__dict__.values())[2:7]) if isinstance(part, DividedSumsPart) else part)",
             ),
