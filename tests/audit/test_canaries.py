@@ -137,7 +137,7 @@ def test_noise_shared_by_all_ratings_is_rejected(ratings):
 def test_guesses_use_the_release_alone(ratings):
     """Other bits, same release: the clues do not change, and the guesses are then worth nothing."""
     table, canaries = plant(ratings, 0.5, np.random.default_rng(0))
-    release = DPSR(6.0).fit(table).release
+    release = DPSR(20.0).fit(table).release
     assert guess(release, canaries, alpha=0.05).lower > 2
     strangers = replace(canaries, bits=np.random.default_rng(99).integers(0, 2, len(canaries.bits)).astype(bool))
     assert guess(release, strangers, alpha=0.05).lower < 0.3
