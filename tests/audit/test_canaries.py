@@ -116,7 +116,9 @@ def test_a_trace_of_raw_ratings_in_the_release_is_rejected(ratings):
 
 
 def test_a_pipeline_sold_below_its_price_is_rejected(ratings):
-    assert audit_pipeline(DPSR(6.0), ratings, claim=2.0).rejected
+    """On seeds, since power is a matter of luck: with the system's noise one attack in eight finds less than 2."""
+    found = [audit_pipeline(DPSR(6.0, random_state=s), ratings, claim=2.0, seed=s) for s in range(5)]
+    assert np.median([finding.lower for finding in found]) > 2
 
 
 class SharedNoise(PlainResponse):
@@ -137,7 +139,7 @@ def test_noise_shared_by_all_ratings_is_rejected(ratings):
 def test_guesses_use_the_release_alone(ratings):
     """Other bits, same release: the clues do not change, and the guesses are then worth nothing."""
     table, canaries = plant(ratings, 0.5, np.random.default_rng(0))
-    release = DPSR(20.0).fit(table).release
+    release = DPSR(6.0, random_state=1).fit(table).release
     assert guess(release, canaries, alpha=0.05).lower > 2
     strangers = replace(canaries, bits=np.random.default_rng(99).integers(0, 2, len(canaries.bits)).astype(bool))
     assert guess(release, strangers, alpha=0.05).lower < 0.3
