@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.movielens_like import write_ratings
+from benchmarks.robustness_sets import JOKES, Kind
 from benchmarks.robustness_sets import SETS as ROBUSTNESS
 from benchmarks.taste_sets import TasteSet
 from dpsr import DPSR, Ratings
@@ -70,6 +71,8 @@ MADE: dict[str, Callable[[], Ratings]] = {
 
 LARGE: dict[str, Callable[[], Ratings]] = {
     "10,000,000, tastes in the mask": lambda: TasteSet("", 8_000, 170).draw(60_000),
+    "100 jokes, 30,000 people": lambda: Kind(30_000, 100, 2_160_000, JOKES, rank=6).draw(0),
+    "100 jokes, weaker tastes": lambda: Kind(25_000, 100, 1_800_000, JOKES, bias=0.39, taste=0.33, noise=0.77).draw(0),
 }
 """Sets that are drawn only if they are asked for by name: a line takes minutes."""
 

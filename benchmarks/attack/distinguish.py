@@ -24,7 +24,7 @@ from dpsr.data import realistic
 from dpsr.data.ingest import ingest
 from dpsr.data.spark.frame import spark_table
 from dpsr.data.spark.session import spark_session
-from dpsr.engine.division import SIXTEENTHS, Division
+from dpsr.engine.division import GRID, Division
 from dpsr.engine.raw import RawTable
 from dpsr.privacy.channels import calibrated_laplace
 from dpsr.privacy.noise import NoiseSource
@@ -61,7 +61,7 @@ def questions(world: World, engine: str) -> Attempt:
         symbols = np.concatenate([block.columns["symbol"] for block in vault.table.scan(["symbol"])])
         found.append((_bound(symbols, bits), vault.certificate().epsilon, n))
         vault = Vault(raw, 1.0, noise=NoiseSource.system())
-        alike = Division.uniform(vault.census.shape, SIXTEENTHS // 2)
+        alike = Division.uniform(vault.census.shape, GRID // 2)
         items, users = vault.divided_sums(2.0, 0.5, division=alike, epsilon=1.0)
         labels = _label(items.values) * (_BINS + 1) + _label(users.values)
         found.append((_bound(labels, bits), vault.certificate().epsilon, n))

@@ -22,7 +22,7 @@ def world():
     mask = mask_of_cells(cells, *(pa.array(np.arange(n, dtype=np.int64)) for n in (USERS, ITEMS)))
     x, z = (np.column_stack([np.ones(n), rng.normal(size=(n, 3))]) for n in (USERS, ITEMS))
     x[3, 1:] = 0.0
-    division = replace(Division.uniform((USERS, ITEMS), 8, asked=100, light=40), pooled=64)
+    division = replace(Division.uniform((USERS, ITEMS), 128, asked=100, light=40), pooled=64)
     return mask, division, Contrasts.of(x[:, 1:], z[:, 1:]), x, z
 
 
@@ -32,7 +32,7 @@ def by_hand(world):
     codes = division.codes(next(iter(MemoryTable(mask).scan())))
     for u, j, code in zip(mask.users, mask.items, codes, strict=True):
         k, line = np.abs(x[u, 1:]).argmax(), np.abs(z[j, 1:]).argmax()
-        weight = (64 if code <= 16 else 40 * 64 // 256) / 256
+        weight = (40 * 64 // 256 if division.asks_code(code) else 64) / 256
         yield int(u), int(j), weight, int(k), int(line), np.sign(x[u, 1 + k]), np.sign(z[j, 1 + line])
 
 

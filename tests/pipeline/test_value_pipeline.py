@@ -271,7 +271,7 @@ def test_the_sums_are_asked_and_read_as_stated(people, monkeypatch):
     monkeypatch.setattr(vault, "discrete_laplace", lambda scale, n, noise: np.zeros(n, dtype=np.int64))
     mask, w, half = people.mask, 0.375, people.scale.width / 2
     classes = (np.zeros(n, dtype=np.uint8) for n in (mask.n_items, mask.n_users))
-    division = Division(*classes, np.array([[6]]), np.array([[0]]), 0)
+    division = Division(*classes, np.array([[96]]), np.array([[0]]), 0)
     v, design, y = Vault(people, 2.0, noise=NoiseSource.system()), Design.of(people.mask), np.linspace(-1, 1, 5)
     usage = ask_usage(v, y, 0.1)
     sums = ask_sums(v, design, usage, y, Allocation(0.1, 0.5, division))
@@ -318,7 +318,7 @@ def test_sums_over_all_ratings_cost_nothing_more_and_the_release_verifies(with_c
 def test_the_sums_over_all_ratings_are_read_as_stated(people, monkeypatch):
     """Oracle: what is left of a signed sum at the mean, and the noise of its ratings, sum by sum."""
     monkeypatch.setattr(vault, "discrete_laplace", lambda scale, n, noise: np.zeros(n, dtype=np.int64))
-    division = replace(Division.uniform(people.mask.census.shape, 6), pooled=64)
+    division = replace(Division.uniform(people.mask.census.shape, 96), pooled=64)
     v, design, y = Vault(people, 2.0, noise=NoiseSource.system()), Design.of(people.mask), np.linspace(-1, 1, 5)
     usage = ask_usage(v, y, 0.1)
     pooled = ask_sums(v, design, usage, y, Allocation(0.1, 0.5, division)).pooled

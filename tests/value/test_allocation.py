@@ -11,9 +11,10 @@ from dpsr import DPSR, Scale
 from dpsr.data.assemble import mask_of_cells
 from dpsr.data.synthetic import realistic
 from dpsr.engine import MemoryTable
+from dpsr.engine.division import ITEM_SHARES, DividedIncidence, Division
 from dpsr.errors import PrivacyError
 from dpsr.types import Census
-from dpsr.value.allocation import Allocation, Components, allocate, best_tables, explained_share, forecast
+from dpsr.value.allocation import Allocation, Components, allocate, best_tables, divide, explained_share, forecast
 from dpsr.value.design import OCTAVES, Side
 from dpsr.value.expected import Prices, ShareTables, expected_error
 
@@ -62,16 +63,37 @@ def test_the_histogram_gets_what_places_the_mean_and_no_more_than_half_unless_th
         assert part == pytest.approx(min(max(400 / mask.n_ratings, 0.02 * min(epsilon, 1.0)), 0.5 * epsilon))
 
 
-def test_a_division_is_made_of_whole_sixteenths_and_256ths_within_their_bounds():
+def test_a_division_is_made_of_shares_that_there_are():
     for mask in MASKS.values():
         for epsilon in (0.3, 2.0, 8.0):
             one = allocate(mask, STARS, epsilon).division
             if one is None:
                 continue
-            assert (one.item.min() >= 0, one.item.max() <= 16) == (True, True)
+            assert np.isin(one.item, ITEM_SHARES).all()
             assert (one.asked.min() >= 0, one.asked.max() <= 256) == (True, True)
             assert 0 <= one.light <= 0.1 * 256
             np.testing.assert_array_equal(one.item_class, np.floor(np.log2(np.maximum(mask.item_counts, 1))))
+
+
+def test_a_division_takes_the_nearest_share_that_there_is():
+    tables = best_tables(MASKS["people"], STARS, 0.7)[0]
+    found = divide(MASKS["people"], tables).item
+    shares = np.array(ITEM_SHARES)
+    for wanted, share in zip(256 * tables.item.ravel(), found.ravel(), strict=True):
+        assert abs(wanted - share) == np.abs(wanted - shares).min()
+    with pytest.raises(PrivacyError, match="one of these shares"):
+        Division.uniform((3, 3), 17)
+
+
+@pytest.mark.parametrize(("users", "items"), [(20_000, 20), (20, 20_000)], ids=["few items", "few people"])
+def test_a_side_of_few_rows_is_heard_though_it_needs_a_small_share_alone(users, items):
+    """A fiftieth of every weight is enough for rows of thousands of ratings; rounded to nothing, they would be lost."""
+    mask = mask_of(users, items, 260_000)
+    division = allocate(mask, STARS, 0.7).division
+    sizes = DividedIncidence(MemoryTable(mask), division).sizes()
+    few = sizes.item if items < users else sizes.user
+    assert few.min() > 20
+    assert few.sum() < 0.1 * mask.n_ratings
 
 
 def share_asked(mask, epsilon):

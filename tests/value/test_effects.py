@@ -8,7 +8,7 @@ import pytest
 
 from dpsr.data.assemble import mask_of_cells
 from dpsr.engine.contrasts import contrast_map
-from dpsr.engine.division import DividedIncidence, Division
+from dpsr.engine.division import ITEM_SHARES, DividedIncidence, Division
 from dpsr.value.design import Design
 from dpsr.value.effects import (
     _COEFFICIENTS,
@@ -53,7 +53,7 @@ def small():
 def divided(design, rng):
     """Three classes on either side; some ratings are asked one by one and weigh 40 of 256 in the sums."""
     item, user = (rng.integers(0, 3, n).astype(np.uint8) for n in reversed(design.census.shape))
-    division = Division(item, user, rng.integers(0, 17, (3, 3)), rng.integers(0, 257, (3, 3)), 40)
+    division = Division(item, user, rng.choice(ITEM_SHARES, (3, 3)), rng.integers(0, 257, (3, 3)), 40)
     return DividedIncidence(design.table, division)
 
 

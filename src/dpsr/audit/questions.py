@@ -26,7 +26,7 @@ from dpsr.audit.stage1 import ITEM_SHARE, Draw, in_sums_alone, paired
 from dpsr.audit.trials import Labels, Trial, alone, as_table, one_rating
 from dpsr.engine import BlockResult, MemoryTable
 from dpsr.engine.contrasts import Contrasts
-from dpsr.engine.division import GRID, SIXTEENTHS, Division
+from dpsr.engine.division import GRID, Division
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.engine.turns import Turns
 from dpsr.privacy.channels import Channel, optimal_channel, randomised_response
@@ -83,7 +83,7 @@ def divided(name: str, scale: Scale, epsilon: float, runs: int = 1 << 17) -> Tri
     half, width = scale.width / 4, -(-channel.weights.shape[1] // _SYMBOLS)
 
     def ask(vault: Vault) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64], Labels]:
-        division = Division.uniform(vault.census.shape, SIXTEENTHS, asked=GRID // 2, light=GRID // 4)
+        division = Division.uniform(vault.census.shape, GRID, asked=GRID // 2, light=GRID // 4)
         items, _ = vault.divided_sums(scale.midpoint, half, division=division, epsilon=epsilon)
         vault.table.run(lambda block: BlockResult({"choice": np.zeros(len(block.items), np.uint8)}), writes=["choice"])
         vault.symbols({0: channel}, choice="choice", symbol="symbol")

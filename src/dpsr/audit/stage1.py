@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from dpsr.arrays import Floats, Levels
 from dpsr.audit.trials import Labels, Trial, alone, as_table, crowds, one_rating, two_ratings
 from dpsr.engine import BlockResult
-from dpsr.engine.division import SIXTEENTHS, Division
+from dpsr.engine.division import GRID, Division
 from dpsr.engine.raw import RawTable
 from dpsr.privacy.channels import AsPublished, Channel
 from dpsr.privacy.noise import NoiseSource
@@ -112,7 +112,7 @@ def repeated(name: str, first: Channel, second: Channel, draws: tuple[Draw, Draw
 
 def in_sums_alone(vault: Vault) -> Division:
     """No rating is asked one by one, so that each spends everything on its two sums."""
-    return Division.uniform(vault.census.shape, round(ITEM_SHARE * SIXTEENTHS))
+    return Division.uniform(vault.census.shape, round(ITEM_SHARE * GRID))
 
 
 def sums(name: str, scale: Scale, epsilon: float, runs: int = 1 << 18) -> Trial:

@@ -20,13 +20,17 @@ from dpsr.arrays import AnyInts, Codes, Floats, Ints
 from dpsr.certify.parts import DIVIDED_GRID
 from dpsr.engine.incidence import Bytes, coded_both
 from dpsr.engine.table import Block, BlockResult, Table, zeros
+from dpsr.errors import PrivacyError
 from dpsr.linalg.compiled import fast_parallel_kernel
 
 GRID = DIVIDED_GRID
 """Weights in sums are multiples of one over this, and so are shares of ratings."""
 
-SIXTEENTHS = 16
-"""Steps of an item's share of a weight."""
+ITEM_SHARES = (0, 1, 2, 4, 8, *range(16, GRID - 15, 16), GRID - 8, GRID - 4, GRID - 2, GRID - 1, GRID)
+"""Of 256: shares of a weight that an item may have. Sixteenths, and finer towards either end: where a hundred items are
+rated by thousands of people each, a fiftieth of every weight is what they need, and nothing would be too little."""
+
+_N_SHARES = len(ITEM_SHARES)
 
 _MOST_KEPT = 1 << 26
 """Ratings whose codes are kept between passes, a byte each; of larger tables they are computed anew."""
@@ -34,7 +38,7 @@ _MOST_KEPT = 1 << 26
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """Classes of rows, and tables over pairs of classes (items, users): `item` in sixteenths, `asked` in 256ths."""
+    """Classes of rows, and tables over pairs of classes (items, users) in 256ths: `item`, of `ITEM_SHARES`, `asked`."""
 
     item_class: Bytes
     user_class: Bytes
@@ -42,6 +46,10 @@ class Division:
     asked: AnyInts
     light: int
     pooled: int = 0
+
+    def __post_init__(self) -> None:
+        if not np.isin(self.item, ITEM_SHARES).all():
+            raise PrivacyError(f"items have one of these shares of a weight, of {GRID}: {ITEM_SHARES}")
 
     @classmethod
     def uniform(cls, shape: tuple[int, int], item: int, *, asked: int = 0, light: int = 0, pooled: int = 0) -> Division:
@@ -52,8 +60,7 @@ class Division:
     @property
     def item_weights(self) -> Ints:
         """The weight in its item's sum of a rating of every code: first those in the sums alone, then those asked."""
-        shares = np.tile(np.arange(SIXTEENTHS + 1), 2)
-        return shares * (self._whole - self.pooled_weights) // SIXTEENTHS
+        return np.tile(ITEM_SHARES, 2) * (self._whole - self.pooled_weights) // GRID
 
     @property
     def user_weights(self) -> Ints:
@@ -68,21 +75,26 @@ class Division:
     @property
     def _whole(self) -> Ints:
         """All that a rating of every code weighs."""
-        return np.repeat([GRID, self.light], SIXTEENTHS + 1)
+        return np.repeat([GRID, self.light], _N_SHARES)
 
     def codes(self, block: Block) -> Bytes:
-        """Of every rating: the item's share, plus 17 if it is asked one by one."""
-        users = self.user_class[block.users]
-        return _codes(block.start, block.indptr, block.items, self.item_class, users, self.item, self.asked)
+        """Of every rating: the place of the item's share among all, and so many further if it is asked one by one."""
+        users, share = self.user_class[block.users], np.searchsorted(ITEM_SHARES, self.item)
+        return _codes(block.start, block.indptr, block.items, self.item_class, users, share, self.asked)
 
     def asks(self, block: Block) -> npt.NDArray[np.bool_]:
         """Which ratings of a block are asked one by one."""
-        return np.asarray(self.codes(block) > SIXTEENTHS)
+        return np.asarray(self.asks_code(self.codes(block)))
+
+    @staticmethod
+    def asks_code(code: AnyInts) -> npt.NDArray[np.bool_]:
+        """Whether ratings of this code are asked one by one."""
+        return np.asarray(code >= _N_SHARES)
 
 
 @fast_parallel_kernel
 def _codes(
-    start: int, indptr: Ints, items: Codes, item_class: Bytes, user_class: Bytes, item: AnyInts, asked: AnyInts
+    start: int, indptr: Ints, items: Codes, item_class: Bytes, user_class: Bytes, share: AnyInts, asked: AnyInts
 ) -> Bytes:
     out = np.empty(len(items), np.uint8)
     for u in prange(len(indptr) - 1):
@@ -92,7 +104,7 @@ def _codes(
             place = np.uint64(start + e)
             place = (place ^ (place >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)  # SplitMix64
             place = (place ^ (place >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            out[e] = item[a, b] + (17 if np.int64(place >> np.uint64(56)) < asked[a, b] else 0)
+            out[e] = share[a, b] + (_N_SHARES if np.int64(place >> np.uint64(56)) < asked[a, b] else 0)
     return out
 
 

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import Floats, Ints
 from dpsr.engine import BlockResult
-from dpsr.engine.division import GRID, SIXTEENTHS, DividedIncidence, Division
+from dpsr.engine.division import GRID, DividedIncidence, Division
 from dpsr.engine.incidence import moments_at_ratings
 from dpsr.engine.raw import RawTable
 from dpsr.evaluate.contract import ITEMS_AND_SCALE, JOINT, MASK, SCALE_ALONE, SEEDED, PrivateMethod, Protection, Unit
@@ -198,7 +198,7 @@ def one_channel(vault: Vault, foreseen: Foreseen, shares: Allocation, _: Any) ->
 def even_weights(mask: Census, scale: Scale, epsilon: float, components: Components | None = None) -> Allocation:
     """Half of every weight on either side, whatever the counts."""
     shares = allocate(mask, scale, epsilon, components)
-    return _divided(shares, lambda one: replace(one, item=np.full_like(one.item, SIXTEENTHS // 2)))
+    return _divided(shares, lambda one: replace(one, item=np.full_like(one.item, GRID // 2)))
 
 
 def no_taste(state: EvidenceState, _: str) -> MaskTaste:

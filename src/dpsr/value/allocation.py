@@ -20,7 +20,7 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.certify.amounts import check_epsilon
-from dpsr.engine.division import GRID, SIXTEENTHS, Division
+from dpsr.engine.division import GRID, ITEM_SHARES, Division
 from dpsr.engine.turns import AT_ONCE, Turns
 from dpsr.linalg.compiled import kernel
 from dpsr.privacy.channels.optimal import optimal_channel
@@ -161,11 +161,12 @@ def light_of(mask: Mask | Census, scale: Scale, epsilon: float) -> float:
 
 
 def divide(mask: Mask | Census, tables: ShareTables) -> Division:
-    """The division that tables of shares describe: whole sixteenths and 256ths, classes by octave."""
+    """The division that tables of shares describe: the nearest of those that there are, classes by octave."""
     items, users = (octaves(counts).astype(np.uint8) for counts in (mask.item_counts, mask.user_counts))
-    item, asked = np.rint(SIXTEENTHS * tables.item), np.rint(GRID * tables.asked)
+    shares, asked = np.array(ITEM_SHARES), np.rint(GRID * tables.asked)
+    item = shares[np.abs(GRID * tables.item[..., None] - shares).argmin(axis=-1)]
     light, pooled = max(int(GRID * tables.light), 1), round(GRID * tables.pooled)
-    return Division(items, users, item.astype(np.int64), asked.astype(np.int64), light, pooled)
+    return Division(items, users, item, asked.astype(np.int64), light, pooled)
 
 
 def best_tables(

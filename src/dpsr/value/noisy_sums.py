@@ -15,7 +15,7 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.engine.contrasts import ContrastMap, Contrasts
-from dpsr.engine.division import SIXTEENTHS, DividedIncidence, Division
+from dpsr.engine.division import GRID, DividedIncidence, Division
 from dpsr.value.design import Design
 
 _UNKNOWN = 1e12
@@ -109,4 +109,4 @@ class NoisySums:
 def halves(design: Design) -> Division:
     """All ratings in the sums, with half their weight on either side."""
     users, items = (np.zeros(n, dtype=np.uint8) for n in design.census.shape)
-    return Division(items, users, np.array([[SIXTEENTHS // 2]]), np.array([[0]]), 0)
+    return Division(items, users, np.array([[GRID // 2]]), np.array([[0]]), 0)

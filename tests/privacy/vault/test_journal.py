@@ -92,7 +92,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_answers_it_gave(csv,
 def asked(raw, folder, noise, claim=None):
     vault = Vault(raw, 1.0, noise=noise, journal=Journal(folder, claim or {"run": 1}))
     counts = vault.histogram(np.arange(raw.scale.n_levels), epsilon=0.3)
-    sums = vault.divided_sums(3.0, 1.0, division=Division.uniform(vault.census.shape, 8), epsilon=0.4)
+    sums = vault.divided_sums(3.0, 1.0, division=Division.uniform(vault.census.shape, 128), epsilon=0.4)
     return vault, [counts.values, *(one.values for one in sums)]
 
 

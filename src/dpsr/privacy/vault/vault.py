@@ -46,7 +46,7 @@ from dpsr.certify.parts import (
 )
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.contrasts import Contrasts
-from dpsr.engine.division import GRID, SIXTEENTHS, Division
+from dpsr.engine.division import GRID, Division
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.engine.turns import AT_ONCE, Turns
 from dpsr.errors import PrivacyError
@@ -170,8 +170,8 @@ class Vault:
             name="window sums",
             noise_scale=str(laplace_scale(int(np.ptp(steps)) * GRID, epsilon)),
             steps=tuple(steps.tolist()),
-            weights=tuple(tuple(weights[code]) for code in used if code <= SIXTEENTHS),
-            light=tuple(tuple(weights[code]) for code in used if code > SIXTEENTHS),
+            weights=tuple(tuple(weights[code]) for code in used if not division.asks_code(code)),
+            light=tuple(tuple(weights[code]) for code in used if division.asks_code(code)),
             families=tuple(sizes.items()),
             step=step / GRID,
         )
