@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Ints
-from dpsr.data.codes import code_ids, integers_if_canonical
+from dpsr.data.coding import code_ids, integers_if_canonical
 from dpsr.data.spark.pack import TYPES, Coding, Packed, blocks_of, packed_facts, unnumbered
 from dpsr.data.spark.session import beside
 from dpsr.engine.raw import RawTable
