@@ -103,8 +103,8 @@ def receipt(certificate: Certificate) -> str:
 
 def _other_units(certificate: Certificate) -> list[str]:
     """What the same release costs for the units it was not made for."""
+    from dpsr.certify.certificate import unit_names
     from dpsr.certify.odds import epsilon_text
-    from dpsr.certify.receipt import unit_names
 
     names, said = unit_names(likes=certificate.likes), []
     for unit, price in certificate.protection.items():

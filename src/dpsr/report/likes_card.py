@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Floats, Ints
-from dpsr.certify.receipt import unit_names
+from dpsr.certify.certificate import unit_names
 from dpsr.release.folder.budget_page import Budget
 from dpsr.release.likes import LikesRelease
 from dpsr.release.likes.model import model_of, own_rows
