@@ -15,7 +15,7 @@ from dpsr.arrays import Floats, Ints
 from dpsr.certify.certificate import unit_names
 from dpsr.release.folder.budget_page import Budget
 from dpsr.release.likes import LikesRelease
-from dpsr.release.likes.model import model_of, own_rows
+from dpsr.release.likes.personalised import model_of, own_rows
 from dpsr.release.lists.ranking import score_pairs
 from dpsr.report.card import Limit
 from dpsr.report.facts import Name, display_name
