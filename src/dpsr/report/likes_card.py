@@ -19,7 +19,7 @@ from dpsr.release.likes.personalised import model_of, own_rows
 from dpsr.release.lists.ranking import score_pairs
 from dpsr.report.card import Limit
 from dpsr.report.facts import Name, display_name
-from dpsr.report.made_up_likes import made_up_likes_facts
+from dpsr.report.made_up import made_up_likes_facts
 from dpsr.report.people_card import LIMITS, KnownItem, page
 
 _PROTECTED = {

@@ -22,7 +22,7 @@ from dpsr.data.spark.files import frame_of_file
 from dpsr.data.spark.frame import Origin, packed_table, selected
 from dpsr.data.spark.pack import unnumbered
 from dpsr.engine.raw import WEIGHT, InteractionTable
-from dpsr.engine.spark.messages import quiet_spark, spark_errors
+from dpsr.engine.spark.secrecy import quiet_spark, spark_errors
 from dpsr.engine.table import BLOCK_RATINGS
 
 
