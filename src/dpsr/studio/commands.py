@@ -12,12 +12,6 @@ from urllib.parse import urlencode
 from dpsr.database import is_address
 from dpsr.studio.sources import query_for
 
-GRID = (
-    "0.05", "0.1", "0.15", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1", "1.25", "1.5", "1.75", "2",
-    "2.5", "3", "3.5", "4", "5", "6", "7", "8", "10",
-)  # fmt: skip
-"""Where the slider stops."""
-
 _LONGEST = 2_000
 
 
@@ -59,6 +53,12 @@ class Choices:
 def _plain(text: str) -> str:
     return "".join(character for character in text[:_LONGEST] if character.isprintable()).strip()
 
+
+GRID = (
+    "0.05", "0.1", "0.15", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1", "1.25", "1.5", "1.75", "2",
+    "2.5", "3", "3.5", "4", "5", "6", "7", "8", "10",
+)  # fmt: skip
+"""Where the slider stops."""
 
 Arguments = list[str]
 
