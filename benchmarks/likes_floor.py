@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.likes_ablation import tables
 from dpsr import Interactions
 from dpsr.data import realistic
-from dpsr.evaluate.likes.baselines.ease import ease
+from dpsr.evaluate.likes.baselines import ease
 from dpsr.evaluate.likes.contract import ListMethod, ListsWithoutPrivacy
 from dpsr.evaluate.likes.peers.noisy_popularity import NoisyPopularity
 from dpsr.evaluate.likes.pipeline import LikesPipeline

@@ -5,8 +5,8 @@ from math import log
 import numpy as np
 import pytest
 
+from dpsr.audit.bounds import epsilon_at_least
 from dpsr.audit.events import best_bound, promising_event
-from dpsr.audit.intervals import epsilon_at_least
 
 P = np.array([0.40, 0.20, 0.15, 0.15, 0.10])
 Q = np.array([0.10, 0.15, 0.15, 0.20, 0.40])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpsr.audit.intervals import at_least, at_most, epsilon_at_least, epsilon_of_guesses
+from dpsr.audit.bounds import at_least, at_most, epsilon_at_least, epsilon_of_guesses
 
 
 @pytest.mark.parametrize(("hits", "trials"), [(1, 10), (5, 10), (10, 10), (37, 1000), (999, 1000), (3, 10**6)])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpsr.people.coefficients import CoefficientPrior, read_coefficients
+from dpsr.people.learning import CoefficientPrior, read_coefficients
 
 K, PEOPLE = 3, 20_000
 

@@ -9,10 +9,10 @@ import typer
 from dpsr.cli.app import app
 from dpsr.cli.reference import _commands
 from dpsr.studio import commands
-from dpsr.studio.choices import Choices
-from dpsr.studio.folders import _size
+from dpsr.studio.commands import Choices
 from dpsr.studio.frontier import forecast
 from dpsr.studio.processes import Outcome, complaint, outcome_of
+from dpsr.studio.sources import _size
 
 COMMANDS = dict(_commands(typer.main.get_command(app), "dpsr"))
 ALL = Choices(

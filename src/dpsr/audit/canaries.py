@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Bools, Floats
-from dpsr.audit.intervals import epsilon_of_guesses
+from dpsr.audit.bounds import epsilon_of_guesses
 from dpsr.errors import ParameterError
 from dpsr.release import Release
 from dpsr.types.raw import RawRatings

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.audit.intervals import epsilon_at_least
+from dpsr.audit.bounds import epsilon_at_least
 
 Counts = npt.NDArray[np.int64]
 Event = npt.NDArray[np.int64]

@@ -26,9 +26,8 @@ from dpsr.audit.stage1 import ITEM_SHARE, Draw, in_sums_alone, paired
 from dpsr.audit.trials import Labels, Trial, alone, as_table, one_rating
 from dpsr.engine import BlockResult, MemoryTable
 from dpsr.engine.contrasts import Contrasts
-from dpsr.engine.division import GRID, Division
+from dpsr.engine.division import GRID, Division, Turns
 from dpsr.engine.raw import LEVEL, RawTable
-from dpsr.engine.turns import Turns
 from dpsr.privacy.channels import Channel, optimal_channel, randomised_response
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import Vault

@@ -9,8 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from dpsr.cli.stages import showing_stages
-from dpsr.cli.terminal import out, receipt
+from dpsr.cli.terminal import out, receipt, showing_stages
 
 if TYPE_CHECKING:
     from dpsr.evaluate.metrics.ranking import Predictor
@@ -36,7 +35,7 @@ def demo(
     from dpsr import DPSR
     from dpsr.certify.amounts import check_epsilon
     from dpsr.data import demo_ratings
-    from dpsr.data.sample import write_sample
+    from dpsr.data.synthetic import write_sample
     from dpsr.evaluate.protocol import against_yardsticks
     from dpsr.release import check_target
 

@@ -93,7 +93,7 @@ def _describe_likes(reading: LikesReading, *, asked: bool, as_json: bool) -> Non
 
 
 def _print_columns(file: str, delimiter: str | None, *, as_json: bool) -> None:
-    from dpsr.data.files.columns import columns_in
+    from dpsr.data.files.read import columns_in
     from dpsr.database import is_address
     from dpsr.errors import ParameterError
     from dpsr.quoting import for_terminal

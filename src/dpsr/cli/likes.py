@@ -57,7 +57,7 @@ class LikesReading:
 
     def columns_in(self, path: Path) -> str:
         """Which columns are taken for what, in words."""
-        from dpsr.data.files.layouts import INTERACTION_ROWS
+        from dpsr.data.assemble import INTERACTION_ROWS
         from dpsr.data.files.read import columns_taken
         from dpsr.quoting import quoted
 
@@ -113,7 +113,7 @@ def reads_likes(
 
 def has_no_rating(path: Path, delimiter: str | None) -> bool:
     """Whether a file has a user and an item, and no column that looks like a rating."""
-    from dpsr.data.files.layouts import INTERACTION_ROWS
+    from dpsr.data.assemble import INTERACTION_ROWS
     from dpsr.data.files.read import columns_taken
     from dpsr.errors import DataError
 

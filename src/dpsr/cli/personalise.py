@@ -21,8 +21,7 @@ from dpsr.cli.reading import (
     User,
 )
 from dpsr.cli.release_folder import ReleaseFolder, open_any_release
-from dpsr.cli.stages import showing_stages
-from dpsr.cli.terminal import err, out
+from dpsr.cli.terminal import err, out, showing_stages
 from dpsr.quoting import for_terminal
 
 if TYPE_CHECKING:

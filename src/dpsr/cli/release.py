@@ -34,8 +34,7 @@ from dpsr.cli.reading import (
     User,
 )
 from dpsr.cli.release_messages import preview, record, report
-from dpsr.cli.stages import showing_stages
-from dpsr.cli.terminal import err, out
+from dpsr.cli.terminal import err, out, showing_stages
 from dpsr.cli.units import DeltaOption, MadeUpOption, PeopleOption, Unit, UnitOption, check_people, chosen_unit
 
 if TYPE_CHECKING:

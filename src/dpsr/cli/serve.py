@@ -28,7 +28,7 @@ def serve(
     Own ratings in a request are used for its answer and forgotten. What may be asked is at /docs. If the folder is
     deleted or replaced, what was loaded is still served and /v1/health says so; SIGHUP loads what is there now.
     """
-    from dpsr.web.extra import require_web
+    from dpsr.web import require_web
 
     require_web("serve")
     from dpsr.serve.running import serve_release

@@ -22,7 +22,7 @@ def studio(
     It listens on 127.0.0.1 alone, behind a link that works once. Nothing is written or spent without a click, and every
     step shows the command that does the same.
     """
-    from dpsr.web.extra import require_web
+    from dpsr.web import require_web
 
     require_web("studio")
     from dpsr.studio.running import run_studio

@@ -1,12 +1,15 @@
-"""What the terminal shows: one console for results, one for complaints, and the words of the promise."""
+"""What the terminal shows: a console for results, one for complaints, stages as they begin, words of the promise."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
+from dpsr.cli.interrupts import check
 from dpsr.quoting import for_terminal, without_controls
 
 if TYPE_CHECKING:
@@ -35,6 +38,31 @@ def complain(message: str) -> None:
 def line(word: str, style: str, text: str) -> None:
     """One finding: a word in colour, and text as it is."""
     out.print(Text.assemble((word, style), " " * (7 - len(word)), without_controls(text)), soft_wrap=True)
+
+
+@contextmanager
+def showing_stages() -> Iterator[None]:
+    """While this is open, stderr shows every stage that is announced: live on a terminal, one line each in a log."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from dpsr.pipeline.progress import listening
+
+    columns = (SpinnerColumn(finished_text="[green]✓[/green]"), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
+
+        def begin(stage: str) -> None:
+            check()
+            for task in bar.tasks:
+                bar.update(task.id, total=1, completed=1)
+            if err.is_terminal:
+                bar.add_task(stage, total=None)
+            else:
+                err.print(f"{stage} ...")
+
+        with listening(begin):
+            yield
+        for task in bar.tasks:
+            bar.update(task.id, total=1, completed=1)
 
 
 TIMED = (
@@ -103,8 +131,8 @@ def receipt(certificate: Certificate) -> str:
 
 def _other_units(certificate: Certificate) -> list[str]:
     """What the same release costs for the units it was not made for."""
+    from dpsr.certify.certificate import unit_names
     from dpsr.certify.odds import epsilon_text
-    from dpsr.certify.receipt import unit_names
 
     names, said = unit_names(likes=certificate.likes), []
     for unit, price in certificate.protection.items():

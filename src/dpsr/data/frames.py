@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dpsr.data.assemble import RatingColumns
-from dpsr.data.codes import ARROW_ERRORS
-from dpsr.data.files.layouts import RATING_ROWS, Kind, Roles, find_columns, unread_rating
+from dpsr.data.assemble import RATING_ROWS, Kind, RatingColumns, Roles, find_columns, unread_rating
+from dpsr.data.coding import ARROW_ERRORS
 from dpsr.errors import DataError
 from dpsr.quoting import Source, position, printable, quoted, without_values
 

@@ -18,10 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dpsr.data.assemble import DUPLICATES, RatingColumns, repeated
-from dpsr.data.codes import code_ids, distinct, integers_if_canonical, missing
+from dpsr.data.coding import code_ids, code_ratings, distinct, integers_if_canonical, missing, read_times
 from dpsr.data.files.chunks import chunks_of_file
 from dpsr.data.files.read import recognised
-from dpsr.data.numbers import code_ratings, read_times
 from dpsr.engine.disk import ITEMS, DiskTable
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.engine.table import BLOCK_RATINGS, TIMESTAMP

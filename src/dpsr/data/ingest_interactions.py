@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpsr.data.assemble import RatingColumns
+from dpsr.data.assemble import INTERACTION_ROWS, RatingColumns
+from dpsr.data.coding import read_weights
 from dpsr.data.files.chunks import chunks_of_file
-from dpsr.data.files.layouts import INTERACTION_ROWS
 from dpsr.data.files.read import recognised, unread_column
 from dpsr.data.ingest import BlockWriter, census_of, fill, no_room, sorting_library, store_limits
 from dpsr.data.interactions import notes_of
-from dpsr.data.numbers import read_weights
 from dpsr.engine.disk import ITEMS, DiskTable
 from dpsr.engine.raw import WEIGHT, InteractionTable
 from dpsr.engine.table import BLOCK_RATINGS

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Bools, Floats, Ints
-from dpsr.data.assemble import RatingColumns, assemble_interactions
-from dpsr.data.files.layouts import INTERACTION_ROWS
+from dpsr.data.assemble import INTERACTION_ROWS, RatingColumns, assemble_interactions
 from dpsr.data.files.read import columns_of_file
 from dpsr.data.frames import columns_of_arrays, columns_of_frame
 from dpsr.data.rows_in_memory import RowsInMemory

@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 
 from dpsr.arrays import Ints
-from dpsr.data.assemble import RatingColumns
-from dpsr.data.codes import code_ids
-from dpsr.data.files.layouts import INTERACTION_ROWS
+from dpsr.data.assemble import INTERACTION_ROWS, RatingColumns
+from dpsr.data.coding import code_ids, read_times
 from dpsr.data.files.read import columns_of_file
-from dpsr.data.numbers import read_times
 from dpsr.errors import DataError
 
 SHARES = {"least": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "most": 1.0}

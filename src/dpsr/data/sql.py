@@ -20,9 +20,8 @@ import pyarrow.compute as pc
 from sqlalchemy import Connection, CursorResult
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from dpsr.data.assemble import RatingColumns
-from dpsr.data.codes import ARROW_ERRORS
-from dpsr.data.files.layouts import RATING_ROWS, Kind, find_columns, unread_rating
+from dpsr.data.assemble import RATING_ROWS, Kind, RatingColumns, find_columns, unread_rating
+from dpsr.data.coding import ARROW_ERRORS
 from dpsr.database import Database
 from dpsr.errors import DataError
 from dpsr.quoting import Source, printable, quoted, without_values

@@ -14,21 +14,25 @@ The realistic one draws taste p_u, q_j ~ N(0, I/sqrt(d)), kindness a_u and quali
     score_uj      =  a_u + b_j + c p_u.q_j + noise           and so does the rating
 
 with Zipf popularity, log-normal activity, and scores cut into stars at the quantiles of MovieLens (mean 3.5, standard
-deviation 1.1). Its privacy assumption is none: nobody stands behind these ratings. The
-embedded sample of `make demo` is of this kind.
+deviation 1.1). Its privacy assumption is none: nobody stands behind these ratings. The embedded sample of `make demo`
+is of this kind; as files it is what a stranger can try every command on, the same everywhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice, product
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pacsv
 
 from dpsr.arrays import Floats, Ints
 from dpsr.data.assemble import mask_of_cells
 from dpsr.data.ratings import Ratings
-from dpsr.errors import ParameterError
+from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
 from dpsr.types.scale import Scale
 
@@ -173,3 +177,30 @@ def _times(rng: np.random.Generator, users: Ints, n_users: int) -> Ints:
 def demo_ratings() -> Ratings:
     """60,000 ratings with timestamps by 1,000 users for 500 items, whole stars from 1 to 5."""
     return realistic(20_240_601, n_users=1_000, n_items=500, n_ratings=60_000, timestamps=True)
+
+
+_FIRST = "Night Summer Winter Silent Last Golden Paper Second Northern Hidden Long Little Broken Blue Distant Quiet"
+_THEN = "River Garden Train House Letter Island Orchard Street Song Mountain Harbour Window Circus Library Bridge Road"
+_LAST = ("", " Returns")
+
+
+def titles() -> Iterator[str]:
+    """Titles of films that do not exist."""
+    for last, then, first in product(_LAST, _THEN.split(), _FIRST.split()):
+        yield f"{first} {then}{last}"
+
+
+def write_sample(folder: Path) -> list[Path]:
+    """ratings.csv, items.csv and pairs.csv in `folder`; files that are there already stay."""
+    files = [folder / name for name in ("ratings.csv", "items.csv", "pairs.csv")]
+    there = [path.name for path in files if path.exists()]
+    if there:
+        raise DataError(f"{', '.join(there)} exists already in {folder.name or 'this folder'}. Choose another folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    ratings = demo_ratings()
+    pacsv.write_csv(ratings.to_arrow(), files[0])
+    ids = ratings.mask.item_ids.to_pylist()
+    lines = [f"{item},{title}" for item, title in zip(ids, islice(titles(), len(ids)), strict=True)]
+    files[1].write_text("\n".join(["item,title", *lines]) + "\n", "utf-8")
+    files[2].write_text("user,item\n42,7\n42,9\n43,7\n", "utf-8")
+    return files

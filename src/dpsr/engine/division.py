@@ -1,10 +1,14 @@
-"""Which question each rating spends its budget on: a public division, by counts of items and users and by place.
+"""Which question each rating spends its budget on, and in which turn it is asked: a public division, by counts of items
+and users and by place.
 
 Every row has a class (octaves of its count). For each pair of classes two small tables say the item's share of a
 rating's weight in the sums, and how many of 256 ratings are asked one by one; which ones follows from a hash of their
 places in the table. A rating that is asked one by one weighs `light` of `GRID` in the sums, any other all of it; of
 either, `pooled` of `GRID` is its weight in the sums over all ratings (`contrasts.py`), and item and user share the
 rest. So a rating's part in the answers follows from who rated what alone, and is the same however the table is cut.
+
+What earlier turns answered may decide how later ones are asked. A rating has one turn, so it is asked once however many
+turns there are.
 """
 
 from __future__ import annotations
@@ -161,3 +165,34 @@ class DividedIncidence:
         if self._table.census.n_ratings <= _MOST_KEPT:
             self._kept[block.start] = codes
         return codes
+
+
+WHOLE = 256
+"""Shares of turns are multiples of one over this."""
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Which part of the ratings each turn asks, in 256ths: turn t has `shares[t]` of them."""
+
+    shares: tuple[int, ...] = (WHOLE,)
+
+    def __post_init__(self) -> None:
+        if min(self.shares, default=0) < 1 or sum(self.shares) != WHOLE:
+            raise PrivacyError(f"shares of turns are at least one and add up to {WHOLE}, found {self.shares}.")
+
+    @property
+    def number(self) -> int:
+        return len(self.shares)
+
+    def of(self, block: Block) -> npt.NDArray[np.int64]:
+        """The turn of every rating of a block, the same however the table is cut."""
+        place = np.arange(block.start, block.start + len(block.items), dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64
+            place = (place ^ (place >> np.uint64(shift))) * np.uint64(factor)
+        chance = (place >> np.uint64(40)) % np.uint64(WHOLE)
+        return np.searchsorted(np.cumsum(self.shares), chance.astype(np.int64), side="right")
+
+
+AT_ONCE = Turns()
+"""Everybody in the first turn."""

@@ -44,7 +44,7 @@ from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.release import Contents, Personalised
 from dpsr.release.people import PersonalisedPeople
-from dpsr.release.people.model import own_rows
+from dpsr.release.people.personalised import own_rows
 from dpsr.types import Census, Scale
 from dpsr.types.raw import RawRatings
 from dpsr.value.allocation import Allocation, Components, allocate, turns_of

@@ -140,7 +140,7 @@ class Foresight:
 
 
 class PairForesight(Foresight):
-    """The same of pairs of presence (`pair_moments`): w = sum n^(3/2), no favour, the sample's noise is sum n p^2.
+    """The same of pairs of presence (`moments_of_pairs`): w = sum n^(3/2), no favour, the sample's noise is sum n p^2.
 
     w would be what a few of the busiest did, which is what everybody does, so n is the square of people's mean root.
     """

@@ -1,13 +1,20 @@
-"""The card of a release, with the forecasts its public mask allows."""
+"""The card of a release, with the forecasts its public mask allows; and drawn again, onto disk, with its plots.
+
+Nothing is replaced unasked, and no release folder is written into.
+"""
 
 from __future__ import annotations
 
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
 from dpsr.certify.certificate import software
 from dpsr.certify.check import Check
-from dpsr.errors import ParameterError
+from dpsr.certify.manifest import MANIFEST
+from dpsr.errors import ParameterError, ReleaseError
 from dpsr.release.folder.budget_page import read_budget
 from dpsr.release.folder.examination import Examination, examined
 from dpsr.release.folder.layout import BUDGET, CARD
@@ -16,7 +23,6 @@ from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.release.release import Contents
 from dpsr.report import Budget, Expectation, card
-from dpsr.report.files import check_files, write_files
 from dpsr.report.likes_card import likes_card
 from dpsr.report.people_card import people_card
 from dpsr.value.allocation import forecast
@@ -59,7 +65,7 @@ def expected_accuracy(contents: Contents) -> tuple[Expectation, ...]:
 
 def redraw(folder: Path, page: Path, plots: Path | None = None, *, overwrite: bool = False) -> list[Path]:
     """Draw the card of a release folder again as `page`, its plots into `plots`; the folder itself stays as it is."""
-    check_files([page], overwrite=overwrite)
+    _check_files([page], overwrite=overwrite)
     if plots is not None:
         _require_matplotlib()
     found = examined(folder)
@@ -71,7 +77,47 @@ def redraw(folder: Path, page: Path, plots: Path | None = None, *, overwrite: bo
         from dpsr.report.figures import figures  # matplotlib, for those who want pictures
 
         files |= {plots / name: data for name, data in figures(contents, expected_accuracy(contents)).items()}
-    return write_files(files, overwrite=overwrite)
+    return _write_files(files, overwrite=overwrite)
+
+
+def _check_files(paths: Iterable[Path], *, overwrite: bool) -> None:
+    """Refuse early: a manifest would no longer fit its folder, and files that exist are somebody's."""
+    for path in paths:
+        if (path.parent / MANIFEST).exists():
+            raise ReleaseError(
+                f"{path.parent.name} is a release folder; a new {path.name} in it would no longer fit its manifest. "
+                "Choose another place."
+            )
+        if path.is_dir():
+            raise ReleaseError(f"{path.name} is a folder; a file is to be written. Choose another name.")
+        if path.exists() and not overwrite:
+            raise ReleaseError(
+                f"{path.name} exists already. Choose another name, or allow it with overwrite=True (or --force)."
+            )
+
+
+def _write_files(files: Mapping[Path, bytes], *, overwrite: bool) -> list[Path]:
+    """Write every file beside its place, then rename: a reader sees the old one or the new one, never half of one."""
+    _check_files(files, overwrite=overwrite)
+    drafts: dict[Path, Path] = {}
+    try:
+        for path, content in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+            drafts[path] = Path(name)
+            with os.fdopen(handle, "wb") as draft:
+                draft.write(content)
+            drafts[path].chmod(0o644)
+        for path, written in drafts.items():
+            os.replace(written, path)
+    except OSError as error:
+        for written in drafts.values():
+            written.unlink(missing_ok=True)
+        raise ReleaseError(
+            f"{path.name} could not be written: {error.strerror or error}. "
+            "Choose a folder with enough room where you may write."
+        ) from error
+    return list(files)
 
 
 def _require_matplotlib() -> None:

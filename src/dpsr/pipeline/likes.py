@@ -26,11 +26,10 @@ from dpsr.likes.activity import Activity
 from dpsr.likes.evidence import Evidence, weigh
 from dpsr.likes.foresight import Foresight, PairForesight, favour_of
 from dpsr.likes.naming import Naming
-from dpsr.likes.pair_moments import moments_of_pairs
 from dpsr.likes.plan import Loss, Prospect
 from dpsr.likes.popularity import Popularity
 from dpsr.likes.scores import by_factors, by_items, mean_of
-from dpsr.likes.taste import Moments, learn_taste
+from dpsr.likes.taste import Moments, learn_taste, moments_of_pairs
 from dpsr.pipeline.progress import announce
 from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.privacy.vault.people.likes_vault import LikesVault

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Floats, Ints
-from dpsr.certify.receipt import unit_names
+from dpsr.certify.certificate import unit_names
 from dpsr.release.folder.budget_page import Budget
 from dpsr.release.likes import LikesRelease
-from dpsr.release.likes.model import model_of, own_rows
+from dpsr.release.likes.personalised import model_of, own_rows
 from dpsr.release.lists.ranking import score_pairs
 from dpsr.report.card import Limit
 from dpsr.report.facts import Name, display_name
-from dpsr.report.made_up_likes import made_up_likes_facts
+from dpsr.report.made_up import made_up_likes_facts
 from dpsr.report.people_card import LIMITS, KnownItem, page
 
 _PROTECTED = {

@@ -1,7 +1,7 @@
 """Made-up people beside what the release says of real ones: what is kept, and what is not.
 
 Both columns are made from the release: what its noisy answers say, and what the people drawn from them have. No figure
-of the real table is here, nor could one be.
+of the real table is here, nor could one be. The second half is for releases where nobody rates.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
+from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.report.facts import Name, display_name
 from dpsr.synthesis.meeting import MEAN_MET
-from dpsr.synthesis.people import MadeUpPeople
+from dpsr.synthesis.people import MadeUpLikes, MadeUpPeople
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of
 
 NOT_ASKED = "not asked"
@@ -152,3 +153,62 @@ def percent(share: float) -> str:
     ('27.3 %', '0.012 %', '0.0 %')
     """
     return f"{100 * share:.2g} %" if 0 < share < 0.001 else f"{100 * share:.1f} %"
+
+
+@dataclass(frozen=True)
+class ComparedShare:
+    """A popular item: its share of all interactions, weighted, as released and among made-up people."""
+
+    item: Name
+    share: str
+    made_up_share: str
+
+
+@dataclass(frozen=True)
+class MadeUpLikesFacts:
+    """Everything the card shows of made-up people who do not rate."""
+
+    people: str
+    interactions: str
+    seed: int
+    figures: list[ComparedFigure]
+    activity: list[ComparedFigure]
+    items: list[ComparedShare]
+
+
+def made_up_likes_facts(release: LikesRelease) -> MadeUpLikesFacts | None:
+    """Of the people in the folder; None if there are none."""
+    people, asked, crowd = release.made_up, release.synthetic, release.crowd
+    if people is None or asked is None or not len(people.cells):
+        return None
+    per_person = float(crowd.activity @ MEAN_MET / crowd.activity.sum())
+    figures = [
+        ComparedFigure("people", f"about {float(f'{crowd.people:.2g}'):,.0f}", f"{people.n_people:,}"),
+        ComparedFigure(
+            "interactions of a person, on average", f"{per_person:.1f}", f"{len(people.cells) / people.n_people:.1f}"
+        ),
+    ]
+    activity = compared_activity(crowd.activity, np.diff(people.indptr))
+    shown = f"{people.n_people:,}", f"{len(people.cells):,}"
+    return MadeUpLikesFacts(*shown, asked.seed, figures, activity, _shares(release, people))
+
+
+def _shares(release: LikesRelease, people: MadeUpLikes, n: int = 8) -> list[ComparedShare]:
+    """The most popular items that may be named."""
+    index, released = release.index, release.crowd.met / release.crowd.met.sum()
+    if len(index.named) == 0:
+        return []
+    made = _weighted_shares(release, people)
+    top = np.argsort(-released[index.named_cells], kind="stable")[:n]
+    titles = release.titles or [None] * len(index.named)
+    names = [titles[place] or index.named[place].as_py() for place in top.tolist()]
+    return [
+        ComparedShare(display_name(name), percent(released[cell]), percent(made[cell]))
+        for name, cell in zip(names, index.named_cells[top].tolist(), strict=True)
+    ]
+
+
+def _weighted_shares(release: LikesRelease, people: MadeUpLikes) -> Floats:
+    """Of all that made-up people did, weighted as it was asked for."""
+    weights = release.crowd.weights[activity_of(np.diff(people.indptr))][people.owners]
+    return np.asarray(np.bincount(people.cells, weights, minlength=release.side.n_cells) / weights.sum())

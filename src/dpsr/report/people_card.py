@@ -9,8 +9,8 @@ from typing import Any
 from markupsafe import Markup
 
 from dpsr.certify import Certificate, odds
+from dpsr.certify.certificate import unit_names
 from dpsr.certify.people import NormalPart
-from dpsr.certify.receipt import unit_names
 from dpsr.release.folder.budget_page import Budget
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease

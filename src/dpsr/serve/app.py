@@ -21,8 +21,7 @@ from starlette.routing import Route
 from dpsr.serve import answers, forms
 from dpsr.serve.loaded import SAME, Served
 from dpsr.serve.metrics import Metrics
-from dpsr.serve.openapi import description
-from dpsr.serve.page import docs_page, page_style
+from dpsr.serve.openapi import description, docs_page, page_style
 from dpsr.web.guard import Guard, Refusal, as_json
 
 Answerer = Callable[[answers.AnyRelease, dict[str, Any]], dict[str, Any]]

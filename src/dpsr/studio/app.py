@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from dpsr.studio import pages
-from dpsr.studio.choices import Choices
+from dpsr.studio.commands import Choices
 from dpsr.studio.processes import Answers
 from dpsr.studio.runs import Runs
 from dpsr.studio.session import Sessions

@@ -1,13 +1,58 @@
-"""The commands behind the pages: one function each, choices in, arguments out. What is shown is what is run."""
+"""What a curator has chosen so far, as it travels in the address of a page, and the commands behind the pages: one
+function each, choices in, arguments out. What is shown is what is run.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from urllib.parse import urlencode
 
 from dpsr.database import is_address
-from dpsr.studio.choices import Choices
-from dpsr.studio.database_tables import query_for
+from dpsr.studio.sources import query_for
+
+_LONGEST = 2_000
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Text as it was typed; an empty one was not chosen. Commands judge it, not this class."""
+
+    source: str = ""
+    table: str = ""
+    user: str = ""
+    item: str = ""
+    rating: str = ""
+    delimiter: str = ""
+    duplicates: str = ""
+    items: str = ""
+    scale: str = ""
+    unit: str = "value"
+    epsilon: str = "1"
+    delta: str = "1e-6"
+    ledger: str = ""
+    dataset: str = ""
+    out: str = "release"
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Choices:
+        """What an address or a form says; further names are passed over, and text is cut where no one types more."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: _plain(text) for name, text in given.items() if name in known})
+
+    def query(self, **changes: str) -> str:
+        """The same as part of an address, with some of it changed."""
+        return urlencode({name: text for name, text in asdict(replace(self, **changes)).items() if text})
+
+    def hidden(self, *without: str) -> dict[str, str]:
+        """What a form passes on besides its own fields."""
+        return {name: text for name, text in asdict(self).items() if text and name not in without}
+
+
+def _plain(text: str) -> str:
+    return "".join(character for character in text[:_LONGEST] if character.isprintable()).strip()
+
 
 GRID = (
     "0.05", "0.1", "0.15", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1", "1.25", "1.5", "1.75", "2",

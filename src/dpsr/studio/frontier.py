@@ -11,7 +11,7 @@ from typing import Any
 
 from dpsr.certify.odds import belief_at_most, factor_text, percent_up
 from dpsr.studio import commands
-from dpsr.studio.choices import Choices
+from dpsr.studio.commands import Choices
 from dpsr.studio.processes import Answers
 
 WIDTH, HEIGHT, EDGE = 640, 220, 12

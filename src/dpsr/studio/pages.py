@@ -11,12 +11,12 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from dpsr.certify.odds import belief_at_most, factor_text, percent_up
 from dpsr.database import is_address
 from dpsr.errors import DpsrError
-from dpsr.studio import commands, folders
-from dpsr.studio.choices import Choices
-from dpsr.studio.database_tables import columns_of, tables_of
+from dpsr.studio import commands
+from dpsr.studio.commands import Choices
 from dpsr.studio.frontier import HEIGHT, WIDTH, forecast
 from dpsr.studio.processes import Outcome, ask
 from dpsr.studio.runs import BusyError
+from dpsr.studio.sources import columns_of, rating_files, release_folders, tables_of
 from dpsr.web.guard import Refusal
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def start(visit: Visit) -> Response:
     """Pick a file, a table or a release."""
     return visit.render(
         "start.html.jinja",
-        files=folders.rating_files(),
-        releases=folders.release_folders(),
+        files=rating_files(),
+        releases=release_folders(),
         runs=visit.studio.runs.all[::-1],
         folder=Path.cwd().name,
     )
@@ -73,7 +73,7 @@ def choose_columns(visit: Visit) -> Response:
         tables=tables,
         shape=shape.record if shape else None,
         scales=SCALES,
-        files=[entry for entry in folders.rating_files() if entry.source != chosen.source],
+        files=[entry for entry in rating_files() if entry.source != chosen.source],
         command=commands.shown(commands.describe(chosen)) if whole else "",
     )
 

@@ -1,4 +1,4 @@
-"""Made-up people: rating tables of nobody, drawn from a released item side.
+"""Made-up people: tables of nobody, drawn from a released item side, or from a likes side where nobody rates.
 
     n_u               by the noisy numbers of people by activity                                    (`meeting`)
     items             without repetition, so that each is met as often as its noisy count says      (`meeting`)
@@ -9,9 +9,18 @@ A rating is a normal number, rounded to the nearest level and cut at the ends of
 table of means is inverted, so that the mean of a rating is what was asked for wherever levels can have it at all; its
 variance is, away from the ends.
 
-Which items somebody meets depends on their popularity alone: no question asks which are met together, so the tables
+Which items somebody rates depends on their popularity alone: no question asks which are met together, so the tables
 know nothing about it. The seed is public. It makes a table reproducible, which is how anyone can see that nothing but
 the item side is in it, and it hides nothing: privacy comes from the noise in the item side.
+
+**Where nobody rates** there is no rating to draw, and which items go together is known:
+
+    f_u ~ N(0, I)     own taste, on the axes that were learned
+    items             without repetition, in proportion to  propensity_j max(1 + v_j . f_u, 0)      (`meeting`)
+
+v are the loadings of frequent cells, zero elsewhere: which frequent items go together is kept as far as taste was
+learned, rare items are met by popularity alone. Every interaction weighs one: how often somebody did the same was told
+by no question.
 """
 
 from __future__ import annotations
@@ -24,6 +33,7 @@ from dpsr.arrays import Floats, Ints
 from dpsr.errors import ParameterError
 from dpsr.synthesis.meeting import MEAN_MET, Meetings, items_met, numbers_met, propensities
 from dpsr.types.item_side import Crowd, ItemSide
+from dpsr.types.likes_side import LikesSide
 
 MOST_PEOPLE = 100_000_000
 USUAL_RATINGS = 2_000_000
@@ -121,3 +131,38 @@ def _means(width: float, n_levels: int) -> tuple[Floats, Floats]:
     centres = np.linspace(-3 * width - 1, n_levels + 3 * width, _CENTRES)
     means = np.clip(np.rint(centres[:, None] + width * z), 0, n_levels - 1) @ p
     return centres, np.maximum.accumulate(means)
+
+
+_MOST_WELCOME = 4.0
+"""Nobody is more than so many times as fond of an item as everybody is on average."""
+
+_AT_ONCE = 1 << 16
+"""Draws whose taste is looked at together: two dozen megabytes."""
+
+
+@dataclass(frozen=True, eq=False)
+class MadeUpLikes(Meetings):
+    """Interactions of nobody."""
+
+
+def make_up_likes(side: LikesSide, asked: Synthesis) -> MadeUpLikes:
+    """As many people as asked for; the same side, number and seed give the same people."""
+    if side.crowd is None:
+        raise ParameterError("people are made up from a likes side that knows how many people do how much.")
+    rng, crowd, loadings = np.random.default_rng(asked.seed), side.crowd, side.loadings
+    counts = numbers_met(asked.people, crowd.activity, rng)
+    tastes = rng.standard_normal((asked.people, loadings.shape[1]))
+    place = np.full(side.n_cells, -1, dtype=np.int64)
+    place[side.frequent] = np.arange(len(side.frequent))
+
+    def welcome(people: Ints, cells: Ints) -> Floats:
+        chance = np.ones(len(cells))
+        for start in range(0, len(cells), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            known = np.flatnonzero(place[cells[part]] >= 0)
+            v = loadings[place[cells[part][known]]]
+            chance[start + known] += np.einsum("ia,ia->i", v, tastes[people[part][known]])
+        return np.asarray(np.clip(chance / _MOST_WELCOME, 0.0, 1.0))
+
+    p = propensities(crowd.met, crowd.activity, crowd.weights)
+    return MadeUpLikes(*items_met(counts, p, rng, welcome if loadings.shape[1] else None))

@@ -6,10 +6,9 @@ import scipy.sparse as sp
 
 from dpsr import Interactions
 from dpsr.data import realistic
-from dpsr.evaluate.likes.baselines import ease, ials, item_knn
-from dpsr.evaluate.likes.baselines.tuning import best_setting
-from dpsr.evaluate.likes.contract import SameForAll, baskets_of
-from dpsr.evaluate.likes.folding import Factors
+from dpsr.evaluate.likes import baselines
+from dpsr.evaluate.likes.baselines import best_setting
+from dpsr.evaluate.likes.contract import Factors, SameForAll, baskets_of
 from dpsr.evaluate.likes.protocol import LIST_PROTOCOLS, HeldOutPeople, score_lists, top_lists_of
 from dpsr.evaluate.likes.registry import LIST_METHODS
 from dpsr.evaluate.registry import built
@@ -32,7 +31,7 @@ def test_ease_is_the_closed_form_whichever_side_is_smaller(likes, ridge):
     few = likes.of_people(np.arange(40))  # fewer people than items, and the other way round
     for one in (few, likes):
         x = baskets_of(one.mask).toarray()
-        found = ease.closed_form(one, ridge).scores_of(baskets_of(one.mask))
+        found = baselines.closed_form(one, ridge).scores_of(baskets_of(one.mask))
         np.testing.assert_allclose(found, x @ dense_ease(x, ridge), atol=1e-9)
 
 
@@ -50,8 +49,8 @@ def test_ease_minimises_its_loss_among_matrices_with_a_zero_diagonal(likes):
 
 
 def test_items_beyond_the_largest_matrix_follow_by_popularity(likes, monkeypatch):
-    monkeypatch.setattr(ease, "LARGEST", 20)
-    scores = ease.closed_form(likes, 50.0).scores_of(baskets_of(likes.mask))
+    monkeypatch.setattr(baselines, "LARGEST", 20)
+    scores = baselines.closed_form(likes, 50.0).scores_of(baskets_of(likes.mask))
     counts = likes.mask.item_counts
     inside = np.argsort(-counts, kind="stable")[:20]
     outside = np.setdiff1d(np.arange(60), inside)
@@ -70,7 +69,7 @@ def test_item_knn_is_that_of_a_slow_loop(likes, k, shrinkage):
         ])  # fmt: skip
         best = near >= np.sort(near)[max(n - k, 0)]
         weights[best, j] = near[best]
-    found = item_knn.neighbours(likes, (k, shrinkage)).scores_of(baskets_of(likes.mask))
+    found = baselines.neighbours(likes, (k, shrinkage)).scores_of(baskets_of(likes.mask))
     np.testing.assert_allclose(found, x @ weights, rtol=1e-5, atol=1e-6)
 
 
@@ -124,9 +123,9 @@ def test_tuned_models_are_no_worse_than_chance_and_taste_beats_popularity(likes,
 
 
 def test_ials_takes_its_settings_from_its_grid(likes):
-    model = ials.ials(likes, 0)
-    assert model.confidence in ials.CONFIDENCE
-    assert model.ridge in ials.RIDGES
+    model = baselines.ials(likes, 0)
+    assert model.confidence in baselines.CONFIDENCE
+    assert model.ridge in baselines.IALS_RIDGES
 
 
 @pytest.mark.parametrize("protocol", LIST_PROTOCOLS)

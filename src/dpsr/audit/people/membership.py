@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Bools, Floats
-from dpsr.audit.people.bounds import epsilon_of_mu, epsilon_of_one_run, mu_at_least
+from dpsr.audit.bounds import epsilon_of_mu, epsilon_of_one_run, mu_at_least
 
 _PILOT = 0.25
 _CUTS = 41

@@ -20,11 +20,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpsr.data.codes import ARROW_ERRORS, code_ids, integers_if_canonical
+from dpsr.data.assemble import CONVENTIONAL, plain
+from dpsr.data.coding import ARROW_ERRORS, code_ids, integers_if_canonical
 from dpsr.data.files.diagnose import not_text, unreadable
-from dpsr.data.files.layouts import CONVENTIONAL, plain
+from dpsr.data.files.layouts import open_bytes
 from dpsr.data.files.read import existing, first_lines, is_parquet, read_head
-from dpsr.data.files.streams import open_bytes
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name, quoted, quoted_list
 from dpsr.types.catalogue import Catalogue

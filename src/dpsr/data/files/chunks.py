@@ -12,12 +12,11 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from dpsr.data.assemble import RatingColumns
-from dpsr.data.codes import ARROW_ERRORS
+from dpsr.data.assemble import RATING_ROWS, Kind, RatingColumns, Roles
+from dpsr.data.coding import ARROW_ERRORS
 from dpsr.data.files.diagnose import refusal, unreadable
-from dpsr.data.files.layouts import RATING_ROWS, Kind, Layout, Roles
+from dpsr.data.files.layouts import Layout, line_of_record, open_table
 from dpsr.data.files.read import name_of, parsing, recognised
-from dpsr.data.files.streams import line_of_record, open_table
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name
 

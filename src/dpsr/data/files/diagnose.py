@@ -9,9 +9,8 @@ import codecs
 from itertools import chain
 from pathlib import Path
 
-from dpsr.data.codes import ARROW_ERRORS
-from dpsr.data.files.layouts import Layout
-from dpsr.data.files.streams import BLOCK, blocks, lines, records
+from dpsr.data.coding import ARROW_ERRORS
+from dpsr.data.files.layouts import BLOCK, Layout, blocks, lines, records
 from dpsr.errors import DataError
 from dpsr.quoting import file_name, printable, quoted, without_values
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pyarrow.json as pajson
 
-from dpsr.data.assemble import RatingColumns
-from dpsr.data.codes import ARROW_ERRORS
+from dpsr.data.assemble import RATING_ROWS, Kind, RatingColumns, find_columns, unread_rating
+from dpsr.data.coding import ARROW_ERRORS
 from dpsr.data.files.diagnose import unreadable
-from dpsr.data.files.layouts import RATING_ROWS, Kind, find_columns, unread_rating
-from dpsr.data.files.streams import BLOCK, open_bytes
+from dpsr.data.files.layouts import BLOCK, open_bytes
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name
 

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from dpsr.data.codes import ARROW_ERRORS, integers_if_canonical
-from dpsr.data.files.layouts import find_pair
+from dpsr.data.assemble import find_pair
+from dpsr.data.coding import ARROW_ERRORS, integers_if_canonical
+from dpsr.data.files.layouts import BLOCK, open_bytes
 from dpsr.data.files.read import existing, first_lines, is_parquet, read_head
-from dpsr.data.files.streams import BLOCK, open_bytes
 from dpsr.errors import DataError
 from dpsr.quoting import file_name, printable
 

@@ -1,4 +1,5 @@
-"""A file of ratings as columns: Parquet by its first bytes or extension, everything else as delimited text.
+"""A file of ratings as columns, or what its columns are called: Parquet by its first bytes or extension, JSON lines by
+extension, everything else as delimited text.
 
 Ids and ratings of text are read as text with each distinct value kept once, so that 25 million rows cost little memory,
 nothing is guessed from the first block, and an error can quote what the file says. A column of ids becomes integers
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import os
+from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
@@ -18,21 +20,31 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from dpsr.data.assemble import RatingColumns
-from dpsr.data.codes import ARROW_ERRORS, integers_if_canonical
-from dpsr.data.files.diagnose import refusal, unreadable
-from dpsr.data.files.json_lines import columns_of_json_lines, taken_from_json_lines
-from dpsr.data.files.layouts import (
-    DOUBLE_COLON,
+from dpsr.data.assemble import (
+    CONVENTIONAL,
     RATING_ROWS,
     Kind,
-    Layout,
+    RatingColumns,
     Roles,
     find_columns,
-    recognise,
+    is_number,
+    plain,
     unread_rating,
 )
-from dpsr.data.files.streams import BLOCK, UNIT_SEPARATOR, blocks, line_of_record, open_bytes, open_table
+from dpsr.data.coding import ARROW_ERRORS, integers_if_canonical
+from dpsr.data.files.diagnose import refusal, unreadable
+from dpsr.data.files.json_lines import columns_of_json_lines, keys_of_json_lines, taken_from_json_lines
+from dpsr.data.files.layouts import (
+    BLOCK,
+    DOUBLE_COLON,
+    UNIT_SEPARATOR,
+    Layout,
+    blocks,
+    line_of_record,
+    open_bytes,
+    open_table,
+    recognise,
+)
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name
 
@@ -68,6 +80,45 @@ def unread_column(path: str | PathLike[str], kind: Kind, /, **named: str | None)
     """The column of a file that looks like a rating where none was asked for, if there is one."""
     file, layout, roles = recognised(path, kind, **named)
     return unread_rating(list(layout.names) if layout else parquet_schema(file).names, roles)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names in their order, whether they stand in the file, and the one for each part: None if none or several fit."""
+
+    names: tuple[str, ...]
+    header: bool
+    taken: dict[str, str | None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For scripts."""
+        return asdict(self)
+
+
+def columns_in(path: str | PathLike[str], *, delimiter: str | None = None) -> Columns:
+    """The columns of a file in any layout that is known."""
+    names, header = _names(existing(Path(path)), delimiter)
+    if header and any(is_number(name) for name in names):  # perhaps the first rating of a file without a header
+        raise DataError(
+            f"{file_name(Path(path))}: columns must have names, and these are numbers. If the file has no header, add "
+            "one: user,item,rating."
+        )
+    return Columns(tuple(names), header, {role: _only(role, names) for role in CONVENTIONAL})
+
+
+def _names(file: Path, delimiter: str | None) -> tuple[list[str], bool]:
+    if is_json_lines(file):
+        return keys_of_json_lines(file), True
+    head = read_head(file)
+    if is_parquet(file, head):
+        return list(parquet_schema(file).names), True
+    layout = recognise(first_lines(file, head), suffix_of(file), source=file_name(file), delimiter=delimiter)
+    return list(layout.names), layout.header
+
+
+def _only(role: str, names: list[str]) -> str | None:
+    fit = [name for name in names if plain(name) in CONVENTIONAL[role].split()]
+    return fit[0] if len(fit) == 1 else None
 
 
 def recognised(

@@ -15,7 +15,7 @@ from dpsr.data.files.layouts import HEADERLESS, Layout
 from dpsr.data.files.read import has_quotes, name_of, recognised
 from dpsr.data.spark.frame import Origin, spark_table
 from dpsr.engine.raw import RawTable
-from dpsr.engine.spark.messages import spark_errors
+from dpsr.engine.spark.secrecy import spark_errors
 from dpsr.errors import DataError
 from dpsr.quoting import file_name
 from dpsr.types import Scale

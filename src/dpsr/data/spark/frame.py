@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Ints
-from dpsr.data.codes import code_ids, integers_if_canonical
+from dpsr.data.coding import code_ids, integers_if_canonical
 from dpsr.data.spark.pack import TYPES, Coding, Packed, blocks_of, packed_facts, unnumbered
 from dpsr.data.spark.session import beside
 from dpsr.engine.raw import RawTable
-from dpsr.engine.spark.messages import quiet_spark, spark_errors, spark_failed
+from dpsr.engine.spark.secrecy import quiet_spark, spark_errors, spark_failed
 from dpsr.engine.spark.table import SparkTable
 from dpsr.engine.spark.task import changed
 from dpsr.engine.table import BLOCK_RATINGS, TIMESTAMP, block_edges

@@ -14,15 +14,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpsr.data.files.layouts import INTERACTION_ROWS
+from dpsr.data.assemble import INTERACTION_ROWS
+from dpsr.data.coding import read_weights
 from dpsr.data.files.read import name_of, recognised, unread_column
 from dpsr.data.interactions import notes_of
-from dpsr.data.numbers import read_weights
 from dpsr.data.spark.files import frame_of_file
 from dpsr.data.spark.frame import Origin, packed_table, selected
 from dpsr.data.spark.pack import unnumbered
 from dpsr.engine.raw import WEIGHT, InteractionTable
-from dpsr.engine.spark.messages import quiet_spark, spark_errors
+from dpsr.engine.spark.secrecy import quiet_spark, spark_errors
 from dpsr.engine.table import BLOCK_RATINGS
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsr.arrays import AnyArray
-from dpsr.data.numbers import code_ratings, read_times, read_weights
+from dpsr.data.coding import code_ratings, read_times, read_weights
 from dpsr.engine.raw import LEVEL, WEIGHT
 from dpsr.engine.spark.table import ITEMS, group_of
 from dpsr.engine.spark.task import NUMBER, Columns, blocks_in, changed, in_sql

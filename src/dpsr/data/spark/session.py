@@ -12,8 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from dpsr.engine.spark.messages import quiet_spark
-from dpsr.engine.spark.secrecy import ENCRYPTED
+from dpsr.engine.spark.secrecy import ENCRYPTED, quiet_spark
 from dpsr.errors import DataError
 from dpsr.quoting import printable
 

@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from dpsr.arrays import AnyArray
-from dpsr.engine.spark.messages import quiet_spark, spark_errors
-from dpsr.engine.spark.secrecy import check_encrypts
+from dpsr.engine.spark.secrecy import check_encrypts, quiet_spark, spark_errors
 from dpsr.engine.spark.task import (
     ANSWERED,
     NUMBER,

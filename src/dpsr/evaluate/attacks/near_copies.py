@@ -28,7 +28,7 @@ from scipy import sparse
 from dpsr.arrays import Bools, Floats, Ints
 from dpsr.evaluate.attacks.guessing import Guesses, judge
 from dpsr.release.people import ItemRelease
-from dpsr.release.people.knows_nobody import CELL
+from dpsr.release.people.item_release import CELL
 from dpsr.synthesis.meeting import chances_met, propensities
 from dpsr.types.item_side import activity_of
 from dpsr.types.raw import RawRatings

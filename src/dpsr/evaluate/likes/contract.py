@@ -1,4 +1,5 @@
-"""What a method of lists is: fitted on interactions, it scores all items for anybody who shows some.
+"""What a method of lists is: fitted on interactions, it scores all items for anybody who shows some, by a list for all,
+by weights from item to item or by factors.
 
 Whoever is scored is folded in: known people show what they did in training, held-out people what is not hidden. So one
 function serves both protocols, and nothing about a person is stored. Methods with a budget give joint DP: everybody
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 from dpsr.arrays import Floats
 from dpsr.data import Interactions
 from dpsr.evaluate.contract import NO_PROTECTION, Budgeted, Protection
+from dpsr.evaluate.peers.least_squares import normal_equations, ridge_solve
 from dpsr.types import Mask
 
 Baskets: TypeAlias = sp.csr_matrix
@@ -101,3 +103,29 @@ class ItemToItem:
         """One row of scores for each person."""
         product = baskets @ self.weights
         return np.asarray(product.toarray() if sp.issparse(product) else product) + self.base
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """Item vectors, and how people's own vectors follow from their items alone (Hu, Koren and Volinsky 2008).
+
+    p_u = argmin  confidence sum_{j in u} (1 - p.v_j)^2 + unseen sum_{j not in u} (p.v_j)^2 + ridge |p|^2
+        = (unseen V'V + (confidence - unseen) sum_{j in u} v v' + ridge)^-1 confidence sum_{j in u} v
+    """
+
+    items: Floats
+    confidence: float
+    unseen: float
+    ridge: float
+
+    def own_vectors(self, baskets: Baskets) -> Floats:
+        """p_u of everybody."""
+        indptr, columns = baskets.indptr.astype(np.int64), baskets.indices.astype(np.int32)
+        ones = np.ones(len(columns))
+        gram, right = normal_equations(indptr, columns, ones, np.ascontiguousarray(self.items))
+        unseen = self.unseen * (self.items.T @ self.items)
+        return ridge_solve(unseen + (self.confidence - self.unseen) * gram, self.confidence * right, self.ridge)
+
+    def scores_of(self, baskets: Baskets) -> Floats:
+        """One row of scores for each person."""
+        return self.own_vectors(baskets) @ self.items.T

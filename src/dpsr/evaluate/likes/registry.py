@@ -9,10 +9,7 @@ from typing import Any
 from dpsr.data import Interactions
 from dpsr.evaluate.contract import Method, Price
 from dpsr.evaluate.downstream.learners import needed
-from dpsr.evaluate.likes.baselines.ease import ease
-from dpsr.evaluate.likes.baselines.ials import ials
-from dpsr.evaluate.likes.baselines.item_knn import item_knn
-from dpsr.evaluate.likes.baselines.popularity import popularity
+from dpsr.evaluate.likes.baselines import ease, ials, item_knn, popularity
 from dpsr.evaluate.likes.contract import ListMethod, ListModel, ListsWithoutPrivacy
 from dpsr.evaluate.likes.peers.dp_ials import DPiALS
 from dpsr.evaluate.likes.peers.noisy_popularity import NoisyPopularity

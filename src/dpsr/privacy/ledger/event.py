@@ -1,4 +1,5 @@
-"""One entry of a ledger: how it is written down, and the digest that chains it to the entry before.
+"""One entry of a ledger: how it is written down, the digest that chains it to the entry before, and what both databases
+check of it in the same words.
 
     format 2   digest = SHA-256 of the netstrings of (digest before, format, dataset, number, ...)
     format 1   digest = SHA-256 of the entry as JSON, with the digest before in place of its own
@@ -31,6 +32,28 @@ CHAINED = (
 """What the digest of format 2 covers, in this order."""
 
 COLUMNS = (*CHAINED, "digest")
+
+TABLE = "dpsr_events"
+
+APPEND_ONLY = "the ledger is append-only"
+OUT_OF_ORDER = "an entry of the ledger has the number after the last one, and format 2"
+NO_CHARGE = "a release in the ledger has a charge of its own, made before it for the same data set and method"
+WRONG_TIME = "an entry of the ledger says when it was written: check the clock"
+
+PORTABLE = {
+    "dpsr_known_kind": "kind IN ('budget', 'charge', 'release')",
+    "dpsr_known_format": "format IN (1, 2)",
+    "dpsr_known_unit": "unit IS NULL OR unit IN ('value', 'rating', 'user')",
+    "dpsr_numbers_count": "number >= 1",
+    "dpsr_budget_comes_first": "(kind = 'budget') = (number = 1)",
+    "dpsr_budget_has_a_unit": "(kind = 'budget' AND format = 2) = (unit IS NOT NULL)",
+    "dpsr_charge_has_an_id": "(kind = 'budget') = (charge IS NULL)",
+    "dpsr_release_has_a_certificate": "(kind = 'release') = (certificate IS NOT NULL)",
+    "dpsr_release_has_a_manifest": "(kind = 'release' AND format = 2) = (manifest IS NOT NULL)",
+    "dpsr_only_charges_have_fingerprints": "fingerprint IS NULL OR (kind = 'charge' AND format = 2)",
+    "dpsr_nothing_private_is_free": "kind = 'release' OR epsilon <> '0'",
+}
+"""Which columns an entry of each kind has, as both databases check it."""
 
 _NUMBERS, _AMOUNTS = {"format", "number"}, {"epsilon", "delta"}
 _OPTIONAL = {"unit", "charge", "certificate", "manifest", "fingerprint"}

@@ -9,12 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpsr.errors import LedgerError
-from dpsr.privacy.ledger.event import COLUMNS, OLD_COLUMNS, Event, UnlawfulError
+from dpsr.privacy.ledger.event import COLUMNS, OLD_COLUMNS, TABLE, Event, UnlawfulError
 from dpsr.privacy.ledger.messages import broken, not_written
 from dpsr.privacy.ledger.names import find, label
 from dpsr.privacy.ledger.rules import History
 from dpsr.privacy.ledger.session import Session
-from dpsr.privacy.ledger.shared_rules import TABLE
 
 
 @dataclass(frozen=True)

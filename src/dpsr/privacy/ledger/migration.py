@@ -21,13 +21,12 @@ from typing import Any
 
 from dpsr.database import Database
 from dpsr.errors import LedgerError
-from dpsr.privacy.ledger.event import COLUMNS, FORMAT, OLD_COLUMNS
+from dpsr.privacy.ledger.event import COLUMNS, FORMAT, OLD_COLUMNS, TABLE
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.privacy.ledger.log import history_of
 from dpsr.privacy.ledger.names import look_alikes
 from dpsr.privacy.ledger.schema import bring_up_to_date, format_of, keep_others_out, missing_guards
 from dpsr.privacy.ledger.session import Session, copy_of, writing
-from dpsr.privacy.ledger.shared_rules import TABLE
 from dpsr.quoting import quoted_list
 
 SUFFIX = ".before-migration"

@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from dpsr.certify.amounts import LONGEST as LONGEST_AMOUNT
-from dpsr.privacy.ledger.event import CHAINED
+from dpsr.privacy.ledger.event import APPEND_ONLY, CHAINED, NO_CHARGE, OUT_OF_ORDER, PORTABLE, TABLE, WRONG_TIME
 from dpsr.privacy.ledger.rules import CLOCK, HEX, LONGEST
 from dpsr.privacy.ledger.session import Session
-from dpsr.privacy.ledger.shared_rules import APPEND_ONLY, NO_CHARGE, OUT_OF_ORDER, PORTABLE, TABLE, WRONG_TIME
 
 
 def _amount(name: str) -> str:

@@ -16,10 +16,9 @@ from collections.abc import Iterable
 
 from dpsr.errors import LedgerError
 from dpsr.privacy.ledger import postgresql_rules, sqlite_rules
-from dpsr.privacy.ledger.event import COLUMNS, FORMAT, OLD_COLUMNS
+from dpsr.privacy.ledger.event import COLUMNS, FORMAT, OLD_COLUMNS, TABLE
 from dpsr.privacy.ledger.messages import foreign_columns
 from dpsr.privacy.ledger.session import Session
-from dpsr.privacy.ledger.shared_rules import TABLE
 
 
 def format_of(session: Session) -> int:

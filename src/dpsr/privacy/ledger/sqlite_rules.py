@@ -10,11 +10,19 @@ triggers anyway.
 from __future__ import annotations
 
 from dpsr.certify.amounts import LONGEST as LONGEST_AMOUNT
-from dpsr.privacy.ledger.event import COLUMNS, OLD_COLUMNS
+from dpsr.privacy.ledger.event import (
+    APPEND_ONLY,
+    COLUMNS,
+    NO_CHARGE,
+    OLD_COLUMNS,
+    OUT_OF_ORDER,
+    PORTABLE,
+    TABLE,
+    WRONG_TIME,
+)
 from dpsr.privacy.ledger.names import LONGEST as LONGEST_NAME
 from dpsr.privacy.ledger.rules import CLOCK, HEX, LONGEST
 from dpsr.privacy.ledger.session import Session
-from dpsr.privacy.ledger.shared_rules import APPEND_ONLY, NO_CHARGE, OUT_OF_ORDER, PORTABLE, TABLE, WRONG_TIME
 
 _CONTROL = "char(1) || '-' || char(31) || char(127) || '-' || char(159)"
 _OLD_FREE = {"charge"}

@@ -46,9 +46,8 @@ from dpsr.certify.parts import (
 )
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.contrasts import Contrasts
-from dpsr.engine.division import GRID, Division
+from dpsr.engine.division import AT_ONCE, GRID, Division, Turns
 from dpsr.engine.raw import LEVEL, RawTable
-from dpsr.engine.turns import AT_ONCE, Turns
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import BITS, Channel, Sampler
 from dpsr.privacy.noise.laplace import discrete_laplace, laplace_scale

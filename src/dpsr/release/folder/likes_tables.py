@@ -4,7 +4,7 @@
     taste.parquet     cell, centre, offset, entry, exit      one row a frequent cell, ascending; perhaps none
     items.parquet     item[, title]                          the items that may be named, ascending
     model.json        how scores are made, ridge and gram of every axis, how many people did how much
-    synthetic.parquet user, item                             people who do not exist, if any (`synthetic_table`)
+    synthetic.parquet user, item                             people who do not exist, if any (`item_tables`)
 
 There is no user, no row of anybody, no count of one person and no exact total in any of them.
 """
@@ -24,11 +24,18 @@ from dpsr.certify import Certificate
 from dpsr.certify.check import CERTIFICATE, Check
 from dpsr.certify.json_schema import MalformedError
 from dpsr.errors import ReleaseError
-from dpsr.release.folder.item_tables import check_sizes, checked_table, synthesis_of, write_table
+from dpsr.release.folder.item_tables import (
+    check_sizes,
+    check_synthetic,
+    checked_table,
+    synthesis_of,
+    synthetic_record,
+    write_synthetic,
+    write_table,
+)
 from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC, TASTE, warning_text
 from dpsr.release.folder.model_form import LIKES, MODEL_FORMAT, check_model, read_model
 from dpsr.release.folder.parquet import Column, titles_of, vocabulary
-from dpsr.release.folder.synthetic_table import check_synthetic, synthetic_record, write_synthetic
 from dpsr.release.likes.likes_release import LikesRelease
 from dpsr.types.item_side import Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide

@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from dpsr.arrays import Floats
 from dpsr.errors import ParameterError
-from dpsr.release.likes.model import UNCLIPPED, model_of, own_rows
-from dpsr.release.likes.personalised import PersonalisedLikes
+from dpsr.release.likes.personalised import UNCLIPPED, PersonalisedLikes, model_of, own_rows
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
-from dpsr.release.people.knows_nobody import ReleaseOfItems, item_names
-from dpsr.synthesis.likes import MadeUpLikes, make_up_likes
+from dpsr.release.people.item_release import ReleaseOfItems, item_names
+from dpsr.synthesis.people import MadeUpLikes, make_up_likes
 from dpsr.types import Scale
 from dpsr.types.item_side import Crowd
 from dpsr.types.likes_side import LikesSide

@@ -1,4 +1,9 @@
-"""Personal lists where nobody rates: the release knows nobody, so all that is personal is brought along."""
+"""Personal lists where nobody rates: the release knows nobody, so all that is personal is brought along.
+
+What somebody did and a likes side make a model, as `release.lists` ranks any. A score is a product of a person's vector
+and an item's (`types.likes_side`): how popular the item is with somebody like them, next to the most popular item of
+all with a stranger. It is no rating and has no scale.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +13,49 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.arrays import Floats, Ints
+from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.errors import ParameterError
 from dpsr.linalg.own_regression import PeopleRows
-from dpsr.release.likes.model import UNCLIPPED, model_of, own_rows
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
-from dpsr.release.people.knows_nobody import PersonalWithoutPeople
+from dpsr.release.people.personalised import PersonalWithoutPeople
 from dpsr.types import Mask, PersonalModel
+from dpsr.types.item_side import ItemIndex
+from dpsr.types.likes_side import LikesSide, strengths
 from dpsr.types.personal import OpensInteractions, OwnRows
 from dpsr.types.scale import Scale
 
 if TYPE_CHECKING:
     from dpsr.release.likes.likes_release import LikesRelease
+
+UNCLIPPED = Scale(-1e9, 1e9, step=1e9)
+"""Wider than any score."""
+
+
+def own_rows(indptr: Ints, cells: Ints, weights: Floats) -> PeopleRows:
+    """Each person's strengths by cell; of items that share a cell, their mean; those without a cell go."""
+    pointers = np.asarray(indptr, dtype=np.int64)
+    return PeopleRows.by_cell(pointers, cells, strengths(pointers, np.asarray(weights, dtype=np.float64)))
+
+
+def model_of(
+    side: LikesSide, index: ItemIndex, user_ids: pa.Array, rows: PeopleRows, done: tuple[Ints, AnyInts] | None = None
+) -> PersonalModel:
+    """The people `user_ids` and the items that may be named; `done` (pointers, codes of named items) is left out."""
+    users, items = side.people(rows), side.items(index.named_cells)
+    m, k = users.shape
+    indptr, codes = (np.zeros(m + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)) if done is None else done
+    return PersonalModel(
+        mask=Mask(user_ids, index.named, np.asarray(indptr, dtype=np.int64), codes.astype(np.int32)),
+        scale=UNCLIPPED,
+        user_factors=users,
+        item_factors=items,
+        user_means=np.zeros(m),
+        item_means=items[:, 0],
+        overall=0.0,
+        residual_variance=1.0,
+        user_mean=np.zeros(k),
+        user_covariance=np.zeros((k, k)),
+    )
 
 
 class _Scaleless:

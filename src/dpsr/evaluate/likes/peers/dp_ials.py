@@ -4,7 +4,7 @@
     item   v_j = (sum_u c_uj x_u x_u' + unseen sum_u x_u x_u' + ridge)^-1 sum_u c_uj x_u,
 
     x_u = (alpha, p_u), |x_u| <= 1: the constant makes popularity a coefficient, and p_u is the person's own, from the
-    person's own items and the item side so far (`folding`), scaled down to what is left of the length.
+    person's own items and the item side so far (`Factors`), scaled down to what is left of the length.
 
 Released with Gaussian noise: counts (a person moves them by one); then in each sweep the grams and right sides of the
 items and the common gram, by sqrt 2 and one: sqrt 3 together. Only the most frequent items by noisy counts are
@@ -21,9 +21,8 @@ import numpy as np
 from dpsr.arrays import Codes, Floats, Ints
 from dpsr.data import Interactions
 from dpsr.evaluate.contract import FLOATING, JOINT, Protection
-from dpsr.evaluate.likes.baselines.ease import OfSomeItems
-from dpsr.evaluate.likes.contract import Baskets, ListModel, PrivateLists, baskets_of
-from dpsr.evaluate.likes.folding import Factors
+from dpsr.evaluate.likes.baselines import OfSomeItems
+from dpsr.evaluate.likes.contract import Baskets, Factors, ListModel, PrivateLists, baskets_of
 from dpsr.evaluate.likes.peers.noisy_popularity import ITEMS
 from dpsr.evaluate.peers.accounting import epsilon_of, gaussian_multiplier
 from dpsr.evaluate.peers.adaptive import (

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from dpsr.arrays import Bools, Floats, Ints
 from dpsr.data import Interactions
 from dpsr.evaluate.contract import FLOATING, Protection
-from dpsr.evaluate.likes.baselines.ease import OfSomeItems
+from dpsr.evaluate.likes.baselines import OfSomeItems
 from dpsr.evaluate.likes.contract import PEOPLE_AT_ONCE, ItemToItem, ListModel, PrivateLists, SameForAll
 from dpsr.evaluate.likes.peers.noisy_popularity import ITEMS
 from dpsr.types import Mask

@@ -24,7 +24,7 @@ import torch
 from dpsr.arrays import Floats
 from dpsr.data import Interactions
 from dpsr.evaluate.contract import FLOATING, JOINT, Protection
-from dpsr.evaluate.likes.baselines.ease import OfSomeItems
+from dpsr.evaluate.likes.baselines import OfSomeItems
 from dpsr.evaluate.likes.contract import Baskets, ListModel, PrivateLists, baskets_of
 from dpsr.evaluate.likes.peers.dp_ials import modelled_items
 from dpsr.evaluate.likes.peers.noisy_popularity import ITEMS

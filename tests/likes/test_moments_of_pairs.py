@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from dpsr.likes.activity import Activity
-from dpsr.likes.pair_moments import moments_of_pairs
-from dpsr.likes.taste import learn_taste
+from dpsr.likes.taste import learn_taste, moments_of_pairs
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of
 
 T = 60

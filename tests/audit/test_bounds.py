@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from dpsr.audit.people.bounds import epsilon_of_mu, epsilon_of_one_run, mu_at_least, surprise
+from dpsr.audit.bounds import epsilon_of_mu, epsilon_of_one_run, mu_at_least, surprise
 
 
 def test_the_bound_on_mu_holds_at_its_risk_whatever_event_is_counted():
