@@ -88,12 +88,12 @@ class Division:
 
     def asks(self, block: Block) -> npt.NDArray[np.bool_]:
         """Which ratings of a block are asked one by one."""
-        return np.asarray(self.asks_code(self.codes(block)))
+        return self.asks_code(self.codes(block))
 
     @staticmethod
-    def asks_code(code: AnyInts) -> npt.NDArray[np.bool_]:
-        """Whether ratings of this code are asked one by one."""
-        return np.asarray(code >= _N_SHARES)
+    def asks_code(codes: AnyInts) -> npt.NDArray[np.bool_]:
+        """Whether ratings of these codes are asked one by one."""
+        return np.asarray(codes >= _N_SHARES)
 
 
 @fast_parallel_kernel

@@ -165,12 +165,13 @@ class Vault:
         sums = [np.zeros(n, dtype=np.int64) for n in (sizes["items"], len(item), sizes.get("contrasts", 0))]
         answer = self._raw.run(add, sums, reads=[LEVEL])
         weights, used = np.column_stack([item, user, pooled])[:, : len(sizes)].tolist(), np.flatnonzero(answer.sums[1])
+        one_by_one = division.asks_code(used)
         part = DividedSumsPart(
             name="window sums",
             noise_scale=str(laplace_scale(int(np.ptp(steps)) * GRID, epsilon)),
             steps=tuple(steps.tolist()),
-            weights=tuple(tuple(weights[code]) for code in used if not division.asks_code(code)),
-            light=tuple(tuple(weights[code]) for code in used if division.asks_code(code)),
+            weights=tuple(tuple(weights[code]) for code in used[~one_by_one]),
+            light=tuple(tuple(weights[code]) for code in used[one_by_one]),
             families=tuple(sizes.items()),
             step=step / GRID,
         )
