@@ -20,7 +20,7 @@ from dpsr.arrays import AnyInts, Codes, Floats, Ints
 from dpsr.certify.parts import DIVIDED_GRID
 from dpsr.engine.incidence import Bytes, coded_both
 from dpsr.engine.table import Block, BlockResult, Table, zeros
-from dpsr.linalg.compiled import fast_parallel_kernel
+from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
 
 GRID = DIVIDED_GRID
 """Weights in sums are multiples of one over this, and so are shares of ratings."""
@@ -73,7 +73,8 @@ class Division:
     def codes(self, block: Block) -> Bytes:
         """Of every rating: the item's share, plus 17 if it is asked one by one."""
         users = self.user_class[block.users]
-        return _codes(block.start, block.indptr, block.items, self.item_class, users, self.item, self.asked)
+        with threads_for(8 * len(block.items)):
+            return _codes(block.start, block.indptr, block.items, self.item_class, users, self.item, self.asked)
 
     def asks(self, block: Block) -> npt.NDArray[np.bool_]:
         """Which ratings of a block are asked one by one."""
