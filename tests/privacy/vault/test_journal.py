@@ -103,7 +103,7 @@ def asked(raw, folder, noise, claim=None):
 @pytest.fixture
 def raw(csv, scale, tmp_path):
     (tmp_path / "work").mkdir()
-    return ingest(csv, tmp_path / "work", scale=scale, block_size=lambda census: 400)
+    return ingest(csv, tmp_path / "work", scale=scale, block_size=lambda census: 1_000)
 
 
 def test_answers_are_given_once_whatever_the_key(raw, tmp_path):
