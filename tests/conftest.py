@@ -9,6 +9,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # workers share the cores; i
 
 import pytest
 from chromium import ARGUMENTS, EXECUTABLE
+from hypothesis import HealthCheck, settings
 from postgres_server import started
 
 pytest_plugins = ["lanes"]
@@ -16,6 +17,11 @@ pytest_plugins = ["lanes"]
 MEMORY = Path("/dev/shm")
 if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30:
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)  # thousands of writes are forced to disk: nobody waits for it
+
+settings.register_profile(
+    "repeatable", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("repeatable")  # the same examples in every run, however busy the machine
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,8 @@ def ratings():
 
 @pytest.fixture(scope="module")
 def release(ratings):
-    return DPSR(4.0).fit(ratings).release
+    """Seeded: a bound at 95 % is above a true claim once in a while, and what it finds depends on the tables."""
+    return DPSR(4.0, random_state=1).fit(ratings).release
 
 
 @pytest.mark.parametrize("method", ["default", "paper"])

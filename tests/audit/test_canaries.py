@@ -111,8 +111,8 @@ class Leaky(PrivateRecommender):
 
 
 def test_a_trace_of_raw_ratings_in_the_release_is_rejected(ratings):
-    assert audit_pipeline(Leaky(1.0), ratings, claim=1.0, seed=0).rejected
-    assert not audit_pipeline(Leaky(1.0, share=0.0), ratings, claim=1.0, seed=0).rejected
+    assert audit_pipeline(Leaky(1.0, random_state=0), ratings, claim=1.0, seed=0).rejected
+    assert not audit_pipeline(Leaky(1.0, share=0.0, random_state=0), ratings, claim=1.0, seed=0).rejected
 
 
 def test_a_pipeline_sold_below_its_price_is_rejected(ratings):

@@ -157,7 +157,7 @@ def test_memory_that_does_not_hold_the_products_of_frequent_cells_is_refused_wit
 
 
 def test_a_plan_of_a_log_says_what_lists_would_be_worth_and_that_it_is_not_private(dpsr, purchases):
-    shown = dpsr("plan", purchases, "--delta", "1e-4", "--epsilon", "1,20")
+    shown = dpsr("plan", purchases, "--delta", "1e-4", "--epsilon", "1")
     assert shown.code == 0, shown.err
     assert "There is no rating column, so every row is read as an interaction (--likes)." in shown.out
     heads = ("epsilon", "lists", "popularity", "taste", "items asked", "no list")

@@ -31,7 +31,7 @@ def test_a_delta_is_refused_and_not_ignored(ratings):
 @pytest.mark.parametrize(("thing", "text"), [(None, "None"), (True, "True")])
 def test_nobody_is_not_a_person_whose_id_spells_it(ratings, thing, text):
     """Who is not known gets what a stranger gets; the person of that name has rated, and gets a list of their own."""
-    release = DPSR(8.0).fit(ratings).release
+    release = DPSR(8.0, random_state=0).fit(ratings).release
     stranger = release.recommend("a stranger", 10, unknown="average").items
     assert release.recommend(thing, 10, unknown="average").items == stranger
     assert len(release.recommend(text, 10).items) < len(stranger), "what one rated is left out"

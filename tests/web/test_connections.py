@@ -4,6 +4,8 @@ import asyncio
 import json
 import socket
 import threading
+from contextlib import contextmanager
+from time import monotonic
 
 import pytest
 from live_server import ask, running
@@ -24,14 +26,20 @@ async def echo(scope, receive, send):
     await send({"type": "http.response.body", "body": body})
 
 
-@pytest.fixture
-def port(monkeypatch):
-    monkeypatch.setattr(connection, "HEADER_SECONDS", 0.3)
-    monkeypatch.setattr(connection, "REQUEST_SECONDS", 1.5)
-    rules = {"routes": ["/"], "headers": {"x-mark": "1"}, "largest": 1_000, "patience": 0.3, "crowd": 2}
+@contextmanager
+def guarded(**changed):
+    rules = {"routes": ["/"], "headers": {"x-mark": "1"}, "largest": 1_000, "patience": 60.0, "crowd": 2, **changed}
     with running(lambda port: Guard(echo, hosts=allowed_hosts("127.0.0.1", port), **rules)) as found:
         yield found
         released.set()
+
+
+@pytest.fixture
+def port(monkeypatch):
+    """Waits a minute for anybody, for a busy machine is slow too; a test of haste sets the limit that it is about."""
+    monkeypatch.setattr(connection, "HEADER_SECONDS", 60.0)
+    with guarded() as found:
+        yield found
 
 
 def raw(port, *pieces):
@@ -48,13 +56,15 @@ def raw(port, *pieces):
 HEAD = b"POST / HTTP/1.1\r\nhost: 127.0.0.1:PORT\r\n"
 
 
-def test_a_head_that_does_not_end_is_408(port):
+def test_a_head_that_does_not_end_is_408(port, monkeypatch):
+    monkeypatch.setattr(connection, "HEADER_SECONDS", 0.3)
     assert raw(port, HEAD).startswith(b"HTTP/1.1 408")
     assert raw(port).startswith(b"HTTP/1.1 408")
 
 
-def test_a_body_that_does_not_come_is_408(port):
-    found = raw(port, HEAD + b"content-length: 10\r\n\r\n", b"abc")
+def test_a_body_that_does_not_come_is_408():
+    with guarded(patience=0.3) as port:
+        found = raw(port, HEAD + b"content-length: 10\r\n\r\n", b"abc")
     assert found.startswith(b"HTTP/1.1 408")
     assert b"within 0.3 seconds" in found
 
@@ -75,17 +85,21 @@ def test_a_head_that_is_too_large_or_no_http_is_400(port):
 
 
 def test_a_client_that_does_not_read_is_let_go(port, monkeypatch):
+    let_go, lost = threading.Event(), connection.BoundedConnection.connection_lost
     monkeypatch.setattr(connection, "REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(
+        connection.BoundedConnection, "connection_lost", lambda self, why: (lost(self, why), let_go.set())[0]
+    )
     with socket.create_connection(("127.0.0.1", port), timeout=30) as opened:
         opened.sendall(f"GET /large HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n".encode())
-        threading.Event().wait(1.2)
+        assert let_go.wait(60)
         with pytest.raises(OSError):  # noqa: PT012 (what was in flight comes first)
             taken = 0
             while chunk := opened.recv(1 << 20):
                 taken += len(chunk)
             if taken < 30_000_000:
                 raise ConnectionResetError
-    monkeypatch.setattr(connection, "REQUEST_SECONDS", 30.0)
+    monkeypatch.setattr(connection, "REQUEST_SECONDS", 60.0)
     assert ask(port, "POST", "/", b"x")[0] == 200
 
 
@@ -94,11 +108,9 @@ def test_a_crowd_is_429_and_the_next_one_is_served(port):
     waiting = [threading.Thread(target=ask, args=(port, "GET", "/slow")) for _ in range(2)]
     for thread in waiting:
         thread.start()
-    status = 200
-    for _ in range(200):
+    status, until = 200, monotonic() + 60
+    while status == 200 and monotonic() < until:  # both may take their time to come
         status, _, headers = ask(port, "GET", "/")
-        if status == 429:
-            break
     assert (status, headers["retry-after"]) == (429, "1")
     released.set()
     for thread in waiting:

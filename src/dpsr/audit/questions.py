@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from dpsr.arrays import Levels
 from dpsr.audit.stage1 import ITEM_SHARE, Draw, in_sums_alone, paired
-from dpsr.audit.trials import Labels, Trial, alone, as_table, one_rating
+from dpsr.audit.trials import Labels, Trial, alone, as_table, one_by_one, one_rating
 from dpsr.engine import BlockResult, MemoryTable
 from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.division import GRID, Division, Turns
@@ -126,8 +126,7 @@ def total(name: str, scale: Scale, epsilon: float, runs: int = 1 << 13) -> Trial
         return float(vault.total(scale.midpoint, epsilon=epsilon).values[0])
 
     def observe(levels: Levels, noise: NoiseSource) -> Labels:
-        tables = (as_table(row[None], scale) for row in levels)
-        return _bins(np.array([ask(Vault(table, epsilon, noise=noise)) for table in tables]), half)
+        return _bins(np.array([ask(Vault(table, epsilon, noise=noise)) for table in one_by_one(levels, scale)]), half)
 
     return Trial(name, _receipt(scale, epsilon, ask), ((0,), (last,)), observe, _EDGES + 1, runs)
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from dpsr.arrays import Floats, Levels
-from dpsr.audit.trials import Labels, Trial, alone, as_table, crowds, one_rating, two_ratings
+from dpsr.audit.trials import Labels, Trial, alone, as_table, crowds, one_by_one, one_rating, two_ratings
 from dpsr.engine import BlockResult
 from dpsr.engine.division import GRID, Division
 from dpsr.engine.raw import RawTable
@@ -135,8 +135,8 @@ def histogram(name: str, scale: Scale, epsilon: float, runs: int = 1 << 13) -> T
     def observe(levels: Levels, noise: NoiseSource) -> Labels:
         bins = np.arange(scale.n_levels)
         counts = np.array([
-            Vault(as_table(row[None], scale), epsilon, noise=noise).histogram(bins, epsilon=epsilon).values
-            for row in levels
+            Vault(table, epsilon, noise=noise).histogram(bins, epsilon=epsilon).values
+            for table in one_by_one(levels, scale)
         ])  # fmt: skip
         return 2 * (counts[:, 0] >= 1).astype(np.int64) + (counts[:, last] >= 1)
 

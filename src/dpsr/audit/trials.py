@@ -6,7 +6,7 @@ bounds epsilon from below (`events`). Data sets are rows of rating levels; two a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from dpsr.arrays import Levels
 from dpsr.audit.events import Counts, Evidence, best_bound
+from dpsr.engine.raw import RawTable
 from dpsr.privacy.noise import NoiseSource
 from dpsr.types import Mask, Scale
 from dpsr.types.raw import RawRatings
@@ -82,6 +83,16 @@ def crowds(n_levels: int, size: int) -> tuple[tuple[int, ...], ...]:
 def as_table(levels: Levels, scale: Scale) -> RawRatings:
     """Rows of levels as one rating table: a user a row, an item a column, every cell rated."""
     return RawRatings(_full_mask(*levels.shape), np.ascontiguousarray(levels).ravel(), scale)
+
+
+def one_by_one(levels: Levels, scale: Scale) -> Iterator[RawTable]:
+    """A table for every row, of one user each; rows that are equal share theirs, since nobody writes into it."""
+    known: dict[bytes, RawTable] = {}
+    for row in levels:
+        table = known.get(row.tobytes())
+        if table is None:
+            table = known[row.tobytes()] = RawTable.of(as_table(row[None], scale))
+        yield table
 
 
 def alone(levels: Levels, scale: Scale) -> RawRatings:

@@ -27,7 +27,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import erfc, inf, isqrt, nextafter, sqrt
 from typing import ClassVar
 
@@ -66,6 +66,9 @@ SQUARED_PRESENCE_BOUND = PRESENCE_GRID**4 // 2
 
 MOST_NAMED = 4096
 """Items by which one person may help to name; the others of somebody with more do not count for names."""
+
+_REMEMBERED = 1 << 10
+"""Thresholds and their tails: plans, audits and checks of a certificate ask for the same ones over and over."""
 
 _REPLACED = {MOMENTS: 2, NAMES: 2, COUNTS: 2, INTERACTIONS: 2}
 """Square of the distance of two contributions, in squared bounds; 4 unless it is less."""
@@ -206,12 +209,14 @@ def steps_of_bound(name: str) -> int:
     return {MOMENTS: MOMENT**2, PRESENCE: PRESENCE_GRID**2}.get(name, GRID)
 
 
+@lru_cache(_REMEMBERED)
 def naming_tail(threshold: int, squared_bound: int, variance: int) -> float:
     """The chance that one of the items passes that one person alone rated, for the worst number of them, rounded up."""
     found = _naming(threshold, squared_bound, variance)
     return min(max(float_up(most * Fraction(tail_up(_down(distance)))) for most, distance in found), 1.0)
 
 
+@lru_cache(_REMEMBERED)
 def person_threshold(variance: int, delta: float) -> int:
     """The lowest threshold, but for a trace, whose `naming_tail` is at most `delta`."""
     return _lowest(
@@ -222,6 +227,7 @@ def person_threshold(variance: int, delta: float) -> int:
     )
 
 
+@lru_cache(_REMEMBERED)
 def rating_threshold(weight: int, variance: int, delta: float) -> int:
     """The lowest threshold, but for a trace, that an item of this `weight` passes with chance at most `delta`."""
     return _lowest(

@@ -25,7 +25,7 @@ from dpsr.certify.parts import DIVIDED_GRID
 from dpsr.engine.incidence import Bytes, coded_both
 from dpsr.engine.table import Block, BlockResult, Table, zeros
 from dpsr.errors import PrivacyError
-from dpsr.linalg.compiled import fast_parallel_kernel
+from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
 
 GRID = DIVIDED_GRID
 """Weights in sums are multiples of one over this, and so are shares of ratings."""
@@ -84,7 +84,8 @@ class Division:
     def codes(self, block: Block) -> Bytes:
         """Of every rating: the place of the item's share among all, and so many further if it is asked one by one."""
         users, share = self.user_class[block.users], np.searchsorted(ITEM_SHARES, self.item)
-        return _codes(block.start, block.indptr, block.items, self.item_class, users, share, self.asked)
+        with threads_for(8 * len(block.items)):
+            return _codes(block.start, block.indptr, block.items, self.item_class, users, share, self.asked)
 
     def asks(self, block: Block) -> npt.NDArray[np.bool_]:
         """Which ratings of a block are asked one by one."""

@@ -164,7 +164,7 @@ def test_a_killed_run_leaves_nobody_behind_and_goes_on_where_it_stopped(ratings,
     family = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    _, alive = psutil.wait_procs(family, timeout=20)
+    _, alive = psutil.wait_procs(family, timeout=120)
     assert not alive, "a worker ends itself when its parent is gone"
     kept = store.read_text()
     done = len(kept.splitlines())

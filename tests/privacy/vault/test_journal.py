@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -57,7 +58,7 @@ def wait_for(process, work, found, seconds):
 
 
 def test_a_run_that_is_killed_again_and_again_ends_with_the_answers_it_gave(csv, scale, tmp_path):
-    rng, work = random.Random(0), tmp_path / "work"
+    rng, work, out = random.Random(0), tmp_path / "work", tmp_path / "out"
     waits = [
         lambda work: any(work.glob("items-*")),
         lambda work: (work / "answer-000.json").exists(),
@@ -70,23 +71,26 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_answers_it_gave(csv,
         wait_for(process, work, waits[number], rng.random() * 0.02)
         process.kill()
         _, said = process.communicate()
-        if process.returncode == 0:
-            break
+        if out.exists():  # on a busy machine the kill may come too late
+            if killed:
+                break
+            shutil.rmtree(out)
+            continue
         assert process.returncode == -9, said
         killed += 1
         found = kept(work)
         assert {name: found.get(name) for name in before} == before, "an answer changed or vanished"
         before = found
     assert killed
-    assert not (tmp_path / "out").exists() or killed < KILLS
-    if process.returncode != 0:
+    assert process.returncode != 0 or not work.exists()
+    if not out.exists():
         done = run(command(csv, scale, tmp_path))
         assert done.returncode == 0, done.stderr
-    assert not work.exists()
+        assert not work.exists()
     receipts = [json.loads(content)["part"] for name, content in sorted(before.items()) if name.endswith("json")]
-    parts = json.loads((tmp_path / "out" / "certificate.json").read_text())["parts"]
+    parts = json.loads((out / "certificate.json").read_text())["parts"]
     assert [part["epsilon"] for part in parts][: len(receipts)] == [receipt["epsilon"] for receipt in receipts]
-    assert load_release(tmp_path / "out").certificate.epsilon <= 2
+    assert load_release(out).certificate.epsilon <= 2
 
 
 def asked(raw, folder, noise, claim=None):
@@ -99,7 +103,7 @@ def asked(raw, folder, noise, claim=None):
 @pytest.fixture
 def raw(csv, scale, tmp_path):
     (tmp_path / "work").mkdir()
-    return ingest(csv, tmp_path / "work", scale=scale, block_size=lambda census: 400)
+    return ingest(csv, tmp_path / "work", scale=scale, block_size=lambda census: 1_000)
 
 
 def test_answers_are_given_once_whatever_the_key(raw, tmp_path):
@@ -184,12 +188,16 @@ def test_a_question_that_was_not_the_one_answered_is_refused(raw, tmp_path):
 
 
 def stopped(csv, scale, folder):
-    """A run killed after its first answer."""
-    process = Forked(command(csv, scale, folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for(process, folder / "work", lambda work: (work / "answer-000.json").exists(), 0)
-    process.kill()
-    assert process.wait() == -9
-    return kept(folder / "work")
+    """A run killed after its first answer; where the kill came too late, another one."""
+    while True:
+        process = Forked(command(csv, scale, folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(process, folder / "work", lambda work: (work / "answer-000.json").exists(), 0)
+        process.kill()
+        code = process.wait()
+        if not (folder / "out").exists():
+            assert code == -9
+            return kept(folder / "work")
+        shutil.rmtree(folder / "out")
 
 
 def refused(words, folder, before):

@@ -172,7 +172,7 @@ def test_ratings_are_not_served_by_a_release_of_interactions_and_the_sentence_sa
 def test_without_an_item_above_the_threshold_the_release_says_so_and_offers_nothing(tmp_path):
     """Two people: paid for, released, verified, and no list."""
     few = Interactions.from_arrays(["ann", "ann", "bob"], ["heat", "alien", "heat"])
-    done = publish(few, DPSR(0.5, unit="user", delta=DELTA), tmp_path / "release")
+    done = publish(few, DPSR(0.5, unit="user", delta=DELTA), tmp_path / "release", people=10)
     release = load_release(done.folder)
     assert release.popular(5).items == []
     assert release.personalise(few).recommend("ann").items == []

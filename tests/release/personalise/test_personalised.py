@@ -88,12 +88,19 @@ def test_it_is_more_accurate_than_the_release_and_inside_the_scale(either):
     assert either.train.scale.low <= personal.min() <= personal.max() <= either.train.scale.high
 
 
+@pytest.fixture(scope="module")
+def in_usual_blocks(with_readings):
+    """Predictions and lists, in blocks as they are cut without a wish."""
+    personal = with_readings.release.personalise(with_readings.train)
+    return personal.predict(*cells(with_readings.test)), personal.table(5)
+
+
 @pytest.mark.parametrize("block", [1, 7, 100_000])
-def test_lists_and_predictions_are_the_same_bits_whatever_the_block(with_readings, block):
-    where = cells(with_readings.test)
-    usual, other = (with_readings.release.personalise(with_readings.train, block=b) for b in (None, block))
-    np.testing.assert_array_equal(usual.predict(*where), other.predict(*where))
-    assert usual.table(5).equals(other.table(5))
+def test_lists_and_predictions_are_the_same_bits_whatever_the_block(with_readings, in_usual_blocks, block):
+    predicted, lists = in_usual_blocks
+    personal = with_readings.release.personalise(with_readings.train, block=block)
+    np.testing.assert_array_equal(personal.predict(*cells(with_readings.test)), predicted)
+    assert personal.table(5).equals(lists)
 
 
 def test_one_persons_list_is_the_one_in_the_table_and_leaves_out_what_they_rated(either):
