@@ -1,8 +1,10 @@
 """Questions to people: what they cost at every unit, and certificates that say less than that are refused."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from math import isqrt
 
 import mpmath
 import numpy as np
@@ -26,6 +28,8 @@ from dpsr.certify.people import (
     PersonPart,
     RatingPart,
     naming_tail,
+    near_threshold,
+    person_threshold,
     root_up,
 )
 from dpsr.errors import PrivacyError
@@ -128,6 +132,10 @@ def test_a_root_is_never_rounded_down_and_the_next_number_below_is_too_small(squ
         PersonPart("scores", B * B, 64, 0),
         rating("scores", settings={"bound": float(B)}),
         rating("levels", threshold=5),
+        person("scores", most_named=64),
+        person(NAMES, most_named=0),
+        person(NAMES, most_named=-1),
+        person(NAMES, most_named=MOST_NAMED + 1),
     ],
 )
 def test_a_part_that_contradicts_itself_has_no_price(part):
@@ -144,19 +152,69 @@ def exact_naming(threshold, squared_bound, variance, k):
     return k * mpmath.ncdf(-(threshold - mpmath.sqrt(mpmath.mpf(squared_bound) / k)) / sigma)
 
 
-@pytest.mark.parametrize("deviations", [0.3, 1.0, 4.0])
-@pytest.mark.parametrize("distance", [4.5, 6.0, 8.0])
-def test_naming_is_never_likelier_than_stated_for_any_number_of_items_and_the_figure_is_tight(deviations, distance):
-    """Brute force over every number of items, the worst again with 50 digits; within a factor of 1.6."""
-    variance = round((deviations * B) ** 2)
-    threshold = B + int(distance * deviations * B)
-    k = np.arange(1, MOST_NAMED + 1)
+def worst_naming(threshold, variance, most):
+    """The largest such chance: brute force over every number of items up to `most`, the worst again with 50 digits."""
+    k = np.arange(1, most + 1)
     chances = k * norm.sf((threshold - B / np.sqrt(k)) / np.sqrt(variance))
     with mpmath.workdps(50):
         worst = exact_naming(threshold, B * B, variance, int(k[chances.argmax()]))
     assert float(worst) == pytest.approx(chances.max(), rel=1e-6)
-    found = naming_tail(threshold, B * B, variance)
+    return worst
+
+
+MOSTS = [1, 2, 10, 33, 500, MOST_NAMED]
+
+
+@pytest.mark.parametrize("deviations", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("distance", [4.5, 6.0, 8.0])
+@pytest.mark.parametrize("most", MOSTS)
+def test_naming_is_never_likelier_than_stated_for_any_number_of_items_and_the_figure_is_tight(
+    deviations, distance, most
+):
+    """Within a factor of 1.6."""
+    variance, threshold = round((deviations * B) ** 2), B + int(distance * deviations * B)
+    worst = worst_naming(threshold, variance, most)
+    found = naming_tail(threshold, B * B, variance, most)
     assert worst <= found <= min(1.0, 1.6 * float(worst))
+
+
+@pytest.mark.parametrize("deviations", [0.3, 1.0, 4.0, 40.0])
+@pytest.mark.parametrize("most", MOSTS)
+def test_the_threshold_hides_every_number_of_items_up_to_the_most_and_a_little_lower_would_not(deviations, most):
+    """Oracle: `worst_naming`. Lower by a 5,000th of a deviation, the tail by which it was found is too large; by a
+    twentieth, the exact chance is."""
+    variance, delta = round((deviations * B) ** 2), 1e-6
+    sigma, found = isqrt(variance), person_threshold(variance, delta, most)
+    assert worst_naming(found, variance, most) <= naming_tail(found, B * B, variance, most) <= delta
+    assert naming_tail(found - sigma // 5_000, B * B, variance, most) > delta
+    assert worst_naming(found - sigma // 20, variance, most) > delta
+    assert found / B == pytest.approx(near_threshold(deviations, delta, most), rel=1e-3)
+
+
+def test_fewer_items_of_a_person_need_a_lower_threshold_and_those_for_half_as_many_hide_too_little():
+    """The planted error: a threshold computed for half of the items that count."""
+    variance, delta = 25 * B * B, 1e-6
+    found = [person_threshold(variance, delta, most) for most in MOSTS]
+    assert found == sorted(set(found))
+    for most in MOSTS[1:]:
+        assert naming_tail(person_threshold(variance, delta, most // 2), B * B, variance, most) > 1.4 * delta
+        assert worst_naming(person_threshold(variance, delta, most // 2), variance, most) > 1.4 * delta
+
+
+@pytest.mark.parametrize("most", [1, 8, 64])
+def test_of_drawn_noise_items_of_one_person_alone_pass_as_rarely_as_promised(most):
+    """Somebody with exactly as many items as count, all their own: drawn, with a delta that can be seen."""
+    rng, sigma, delta, draws = np.random.default_rng(most), 3 * B, 0.02, 40_000
+    noise = np.stack([rng.normal(0, sigma, most).max() for _ in range(draws)])
+
+    def passed(threshold):
+        return (B / np.sqrt(most) + noise > threshold).mean()
+
+    error = 4 * np.sqrt(delta / draws)
+    assert passed(person_threshold(sigma**2, delta, most)) < delta + error
+    assert passed(person_threshold(sigma**2, delta, most)) > 0.7 * delta - error, "no more noise than it takes"
+    if most > 1:
+        assert passed(person_threshold(sigma**2, delta, most // 2)) > delta + error, "the planted error"
 
 
 def test_the_exact_chance_with_independent_noise_is_below_the_sum_of_tails():
@@ -271,6 +329,13 @@ def part_of(record, name):
         (lambda r: part_of(r, "scores").update(variance=part_of(r, "scores")["variance"] // 2), "states"),
         (lambda r: part_of(r, "scores").update(mu=part_of(r, "scores")["mu"] * 0.999), "states"),
         (lambda r: part_of(r, NAMES).update(delta=0.0), "states"),
+        (lambda r: part_of(r, NAMES).update(most_named=64), "states"),
+        (lambda r: part_of(r, NAMES).update(most_named=0), "most_named must be at least 1"),
+        (lambda r: part_of(r, NAMES).update(most_named=MOST_NAMED + 1), "most_named must be at most 4096"),
+        (lambda r: part_of(r, NAMES).update(most_named=2.5), "most_named"),
+        (lambda r: part_of(r, NAMES).update(most_named=True), "most_named"),
+        (lambda r: part_of(r, NAMES).update(most_named=None), "most_named"),
+        (lambda r: part_of(r, "scores").update(most_named=64), "cannot be priced"),
         (lambda r: part_of(r, "scores").update(numbers=63), "as many sums"),
         (lambda r: r.update(epsilon=r["epsilon"] * 0.99), "its parts add up to"),
         (lambda r: r.update(nominal_delta=r["delta"] / 2), "its parts add up to"),
@@ -288,6 +353,52 @@ def test_a_certificate_that_says_less_or_something_else_is_refused_in_words(chan
     record = certificate(*PARTS).to_record()
     change(record)
     assert any(words in found for found in examined(record)), examined(record)
+
+
+def test_a_certificate_that_does_not_say_how_many_items_count_is_read_and_means_the_most():
+    """As they were written before: they are read back to the byte."""
+    old = certificate(*PARTS)
+    record = old.to_record()
+    assert "most_named" not in part_of(record, NAMES)
+    checks, found = check_certificate(json.dumps(record).encode())
+    assert all(check.holds for check in checks)
+    assert found.to_record() == record
+    said = person(NAMES, 6.0, most_named=MOST_NAMED)
+    assert found.parts[-1].tail("user") == said.tail("user")
+    assert certificate(*PARTS[:-1], said).epsilon == found.epsilon
+
+
+def test_how_many_items_count_is_written_read_and_said():
+    record = certificate(*PARTS[:-1], person(NAMES, 6.0, most_named=64)).to_record()
+    assert examined(record) == []
+    assert part_of(record, NAMES)["most_named"] == 64
+    found = Certificate.from_record(record).parts[-1]
+    assert isinstance(found, PersonPart)
+    assert found.most_named == 64
+    assert "64 items of a person" in found.noise
+    assert found.tail("user") < PARTS[-1].tail("user")
+    assert all("most_named" not in part for part in record["parts"][:-1])
+
+
+def test_a_threshold_that_is_too_low_for_the_items_that_count_is_refused():
+    """Forged so that all stated figures fit: more is spent than was asked for, and it may not call itself private."""
+    variance = 36 * B * B
+    low = person(NAMES, 6.0, threshold=person_threshold(variance, 1e-6, 32), most_named=32)
+    nominal = certificate(*PARTS[:-1], low).epsilon
+    assert examined(certificate(*PARTS[:-1], low, nominal=nominal).to_record()) == []
+    forged = certificate(*PARTS[:-1], replace(low, most_named=64), nominal=nominal)
+    assert any("calls itself private although" in words for words in examined(forged.to_record()))
+    record = certificate(*PARTS[:-1], low, nominal=nominal).to_record()
+    part_of(record, NAMES)["most_named"] = 64
+    assert any(words.startswith("names: ") and "states" in words for words in examined(record))
+
+
+def test_names_of_single_ratings_have_no_number_of_items_of_a_person():
+    """One rating names one item more at most: a certificate that says more says what nobody computes with."""
+    record = certificate(rating(NAMES), unit="rating").to_record()
+    assert examined(record) == []
+    record["parts"][0]["most_named"] = 64
+    assert any("most_named" in words for words in examined(record))
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from dpsr.certify.one_rating import SETTING_NAMES as RATING_SETTINGS
 from dpsr.certify.one_rating import SQUARED_BOUNDS
 from dpsr.certify.people import (
     LIKES_QUESTIONS,
+    MOST_NAMED,
     QUESTIONS,
     SQUARED_BOUND,
     SQUARED_MOMENT_BOUND,
@@ -53,6 +54,11 @@ def _closed(**properties: Any) -> dict[str, Any]:
         "additionalProperties": False,
         "properties": properties,
     }
+
+
+def _with(form: dict[str, Any], **properties: Any) -> dict[str, Any]:
+    """The same object, which may have these fields besides."""
+    return {**form, "properties": {**form["properties"], **properties}}
 
 
 def _part(kind: str, names: list[str], **description: Any) -> dict[str, Any]:
@@ -140,8 +146,11 @@ PART_FORMS = {
         alpha=_SHARE,
     ),
     "declared": _part("declared", ["ratings"]),
-    "person": _normal_part(
-        "person", _ASKED, squared_bound={"enum": [SQUARED_BOUND, SQUARED_MOMENT_BOUND, SQUARED_PRESENCE_BOUND]}
+    "person": _with(
+        _normal_part(
+            "person", _ASKED, squared_bound={"enum": [SQUARED_BOUND, SQUARED_MOMENT_BOUND, SQUARED_PRESENCE_BOUND]}
+        ),
+        most_named={"type": "integer", "minimum": 1, "maximum": MOST_NAMED},
     ),
     "rating": _normal_part(
         "rating",

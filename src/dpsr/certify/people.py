@@ -18,7 +18,9 @@ Noise of variance s^2 makes a question of squared sensitivity D^2 cost mu^2 = D^
 **Names.** Of the items to which somebody gave a weight, those are named whose noisy weight exceeds `threshold`.
 Everything else about them is the Gaussian mechanism's; but an item that one person alone rated must not pass, and the
 chance that one of k such items does is at most k P[N > threshold - 1/sqrt k], in the person's largest weight, for every
-k up to `MOST_NAMED`. It is added to delta.
+k up to `most_named`: of somebody with more items so many count. It is added to delta. The fewer, the lower a threshold
+will do. At the unit `rating` a rating adds its weight to its own item, whatever else its person did: it can name one
+item more, and there is nothing to limit.
 """
 
 from __future__ import annotations
@@ -27,9 +29,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from math import erfc, inf, isqrt, nextafter, sqrt
-from typing import ClassVar
+from functools import cache, cached_property, lru_cache
+from math import ceil, inf, isqrt, nextafter, sqrt
+from statistics import NormalDist
+from typing import Any, ClassVar, Self
 
 from dpsr.certify.amounts import float_up
 from dpsr.certify.normal_price import tail_up
@@ -65,7 +68,10 @@ PRESENCE_GRID = 1 << 12
 SQUARED_PRESENCE_BOUND = PRESENCE_GRID**4 // 2
 
 MOST_NAMED = 4096
-"""Items by which one person may help to name; the others of somebody with more do not count for names."""
+"""Items by which one person may help to name, at most; what a certificate means that does not say how many."""
+
+NAMED_TRIED = tuple(1 << power for power in range(MOST_NAMED.bit_length()))
+"""Of which a plan may take one: a factor of two either way moves the threshold by a fiftieth."""
 
 _REMEMBERED = 1 << 10
 """Thresholds and their tails: plans, audits and checks of a certificate ask for the same ones over and over."""
@@ -123,7 +129,8 @@ class NormalPart(Part):
 
 @dataclass(frozen=True)
 class PersonPart(NormalPart):
-    """Vectors of people: see the module. `threshold` is for names alone.
+    """Vectors of people: see the module. `threshold` is for names alone, and so is `most_named`, the number of items
+    by which one person may help to name; None in certificates from before it could be chosen: `MOST_NAMED`.
 
     >>> part = PersonPart("scores", 4 * SQUARED_BOUND, 100, SQUARED_BOUND)
     >>> part.squared_mu("user"), part.squared_mu("rating")
@@ -134,6 +141,7 @@ class PersonPart(NormalPart):
 
     squared_bound: int
     threshold: int | None = None
+    most_named: int | None = None
 
     @property
     def unit(self) -> str:
@@ -143,8 +151,26 @@ class PersonPart(NormalPart):
     def cut(self) -> int | None:
         return self.threshold
 
+    @property
+    def noise(self) -> str:
+        said = "" if self.most_named is None else f", by {self.most_named:,} items of a person at most"
+        return super().noise + said
+
+    def to_record(self) -> dict[str, Any]:
+        """Without `most_named` where it is not said: as it was written before."""
+        record = super().to_record()
+        if self.most_named is None:
+            del record["most_named"]
+        return record
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Self:
+        return super().from_record({"most_named": None, **record})
+
     def squared_sensitivity(self, unit: str) -> int | None:
         _check_names(self.name, self.threshold)
+        if self.most_named is not None:
+            check_most_named(self.name, self.most_named)
         if self.name == PAIRS:
             raise PrivacyError(f"{PAIRS} have a bound for one interaction and none for a person")
         wanted = squared_bound_of(self.name)
@@ -160,7 +186,7 @@ class PersonPart(NormalPart):
         """At the unit `value` the same items have ratings, so nothing new can be named."""
         if self.threshold is None or unit == "value":
             return 0.0
-        return naming_tail(self.threshold, self.squared_bound, self.variance)
+        return naming_tail(self.threshold, self.squared_bound, self.variance, self.most_named or MOST_NAMED)
 
 
 @dataclass(frozen=True)
@@ -209,70 +235,76 @@ def steps_of_bound(name: str) -> int:
     return {MOMENTS: MOMENT**2, PRESENCE: PRESENCE_GRID**2}.get(name, GRID)
 
 
-@lru_cache(_REMEMBERED)
-def naming_tail(threshold: int, squared_bound: int, variance: int) -> float:
-    """The chance that one of the items passes that one person alone rated, for the worst number of them, rounded up."""
-    found = _naming(threshold, squared_bound, variance)
-    return min(max(float_up(most * Fraction(tail_up(_down(distance)))) for most, distance in found), 1.0)
+def check_most_named(name: str, most: int) -> None:
+    """Refuse a number of items that no person may help to name by, or one for another question."""
+    if name != NAMES or not 1 <= most <= MOST_NAMED:
+        raise PrivacyError(
+            f"names, and names alone, have a number of items of one person, from 1 to {MOST_NAMED:,}; found {most} "
+            f"for {name}"
+        )
 
 
 @lru_cache(_REMEMBERED)
-def person_threshold(variance: int, delta: float) -> int:
+def naming_tail(threshold: int, squared_bound: int, variance: int, most: int = MOST_NAMED) -> float:
+    """The chance that one of the items passes that one person alone rated, for the worst number of them up to `most`,
+    rounded up."""
+    found = _naming(threshold, squared_bound, variance, most)
+    return min(max(float_up(many * Fraction(tail_up(_down(distance)))) for many, distance in found), 1.0)
+
+
+def near_threshold(noise: float, delta: float, most: int) -> float:
+    """In floating point, for plans: the weight, in bounds, that each of k <= `most` items of one person alone passes
+    with chance at most delta / k, in noise of this deviation.
+
+    >>> near_threshold(10.0, 1e-6, 1) < near_threshold(10.0, 1e-6, 100) < near_threshold(10.0, 1e-6, 4096)
+    True
+    """
+    normal = NormalDist(0.0, noise)
+    return max(1 / sqrt(few) - normal.inv_cdf(delta / many) for few, many in _numbers(most))
+
+
+@lru_cache(_REMEMBERED)
+def person_threshold(variance: int, delta: float, most: int = MOST_NAMED) -> int:
     """The lowest threshold, but for a trace, whose `naming_tail` is at most `delta`."""
-    return _lowest(
-        lambda t: naming_tail(t, SQUARED_BOUND, variance) <= delta,
-        lambda t: _rough_naming_tail(t, SQUARED_BOUND, variance) <= delta,
-        GRID,
-        variance,
-    )
+    near = GRID * near_threshold(sqrt(variance) / GRID, delta, most)
+    return _lowest(lambda t: naming_tail(t, SQUARED_BOUND, variance, most) <= delta, near, variance)
 
 
 @lru_cache(_REMEMBERED)
 def rating_threshold(weight: int, variance: int, delta: float) -> int:
     """The lowest threshold, but for a trace, that an item of this `weight` passes with chance at most `delta`."""
-    return _lowest(
-        lambda t: _passing_tail(t, weight, variance) <= delta,
-        lambda t: erfc((t - weight) / sqrt(2 * variance)) / 2 <= delta,
-        weight,
-        variance,
-    )
+    near = weight * near_threshold(sqrt(variance) / weight, delta, 1)
+    return _lowest(lambda t: _passing_tail(t, weight, variance) <= delta, near, variance)
 
 
 def _passing_tail(threshold: int, weight: int, variance: int) -> float:
     return tail_up(_down((threshold - weight) / sqrt(variance)))
 
 
-def _rough_naming_tail(threshold: int, squared_bound: int, variance: int) -> float:
-    """The same in floating point."""
-    return max(most * erfc(distance / sqrt(2)) / 2 for most, distance in _naming(threshold, squared_bound, variance))
+def _naming(threshold: int, squared_bound: int, variance: int, most: int) -> Iterator[tuple[int, float]]:
+    """Numbers of items up to `most`, and how many deviations each of them is from being named."""
+    for few, many in _numbers(most):
+        yield many, (threshold - sqrt(squared_bound / few)) / sqrt(variance)
 
 
-def _naming(threshold: int, squared_bound: int, variance: int) -> Iterator[tuple[int, float]]:
-    """Numbers of items, and how many deviations each of them is from being named.
-
-    With k items the weights are at most b / sqrt k; between two numbers of a geometric grid the larger number of items
-    meets the larger weight.
-    """
-    few = 1
-    while few <= MOST_NAMED:
-        many = min(max(few + 1, few * 9 // 8), MOST_NAMED + 1)
-        yield many - 1, (threshold - sqrt(squared_bound / few)) / sqrt(variance)
+@cache
+def _numbers(most: int) -> tuple[tuple[int, int], ...]:
+    """The first and the last of a few consecutive numbers of items, up to `most`: with k items the weights are at most
+    b / sqrt k, and of such a few the last number meets the weight of the first."""
+    few, found = 1, []
+    while few <= most:
+        many = min(max(few + 1, few * 9 // 8), most + 1)
+        found.append((few, many - 1))
         few = many
+    return tuple(found)
 
 
-def _lowest(holds: Callable[[int], bool], nearly: Callable[[int], bool], low: int, variance: int) -> int:
-    """The lowest whole number above `low`, but for a trace, where a condition on a normal tail holds.
-
-    It is looked for with `nearly`, the same in floating point, and then checked.
-    """
-    sigma = isqrt(variance)
-    high = low + 60 * sigma + 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if nearly(middle) else (middle, high)
-    while not holds(high):
-        high += sigma // 10_000 + 1
-    return high
+def _lowest(holds: Callable[[int], bool], near: float, variance: int) -> int:
+    """The lowest whole number, but for a trace, where a condition on a normal tail holds that does so about `near`."""
+    found, step = ceil(near), isqrt(variance) // 10_000 + 1
+    while not holds(found):
+        found += step
+    return found
 
 
 def root_up(square: Fraction) -> float:

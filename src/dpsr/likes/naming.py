@@ -5,11 +5,16 @@ item is named, with its noisy weight, where that passes a threshold t. Over the 
 interactions, an item of popularity y weighs about y / sqrt P_K (y, where interactions count one by one) and is named
 with the chance Phi((y / sqrt P_K - t) / s). The fewer cells, the more each weighs and the fewer may be named at all.
 
+Of somebody's items in these cells at most c count. The fewer, the lower t, for so many items of one person alone must
+stay below it; and the less people weigh who have more: sqrt c in all instead of sqrt m for m items, by what is known of
+people's activity (`left_for_names`). K and c are those that put the most popularity among what may be named.
+
 Weights of named items are one more reading of their popularity: names and counts are not paid for twice.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +22,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpsr.arrays import Floats
+from dpsr.certify.people import MOST_NAMED, NAMED_TRIED
+from dpsr.likes.activity import Activity
+from dpsr.types.item_side import left_for_names
 
 MOST_CELLS = 1 << 14
 """Cells whose items may be named, at most."""
@@ -24,33 +32,58 @@ MOST_CELLS = 1 << 14
 _FEWEST, _STEP = 10, 1.25
 
 
+Threshold = Callable[[int], float]
+"""Of the number of items by which one person may help to name."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Names over the first `n_cells`, of everybody by `most` items at most."""
+
+    n_cells: int
+    most: int
+
+
 @dataclass(frozen=True, eq=False)
 class Naming:
-    """`popularity` of cells in falling order, and whether weights are by person."""
+    """`popularity` of cells in falling order, and the `activity` of people whose weights are of length one; None where
+    interactions count one by one."""
 
     popularity: Floats
-    by_person: bool
+    activity: Activity | None
 
-    def best(self, threshold: float, noise: float, wanted: int) -> tuple[Floats, int]:
-        """The chance of every cell that its item is named, and over how many cells names are to be asked.
+    def best(self, threshold: Threshold, noise: float, wanted: int) -> tuple[Floats, Asked]:
+        """The chance of every cell that its item is named, and how names are to be asked.
 
-        So that the most popularity is named among the `wanted` first cells; on equal terms over more cells.
+        So that the most popularity is named among the `wanted` first cells; on equal terms over more cells, and by more
+        items of a person.
         """
-        best, found, size = -1.0, 0, min(_FEWEST, len(self.popularity))
+        best, found, size = -1.0, Asked(0, MOST_NAMED), min(_FEWEST, len(self.popularity))
+        lines = {most: threshold(most) for most in (NAMED_TRIED if self.activity else (MOST_NAMED,))}
         while size <= min(len(self.popularity), MOST_CELLS):
-            worth = float((self.popularity[:size] * self.chances(size, threshold, noise))[:wanted].sum())
-            best, found = (worth, size) if worth >= best else (best, found)
+            for most, line in lines.items():
+                asked = Asked(size, most)
+                worth = float(self.popularity[: min(size, wanted)] @ self.chances(asked, line, noise, wanted))
+                best, found = (worth, asked) if worth >= best else (best, found)
+                if most >= size:
+                    break  # nobody has more cells
             size = max(int(size * _STEP), size + 1)
         chances = np.zeros(len(self.popularity))
-        chances[:found] = self.chances(found, threshold, noise)
+        chances[: found.n_cells] = self.chances(found, lines[found.most], noise)
         return chances, found
 
-    def chances(self, n_cells: int, threshold: float, noise: float) -> Floats:
-        """Of each of the first cells that its item passes, if names are asked over them."""
-        inside = self.popularity[:n_cells]
-        share = float(inside.sum()) / max(self._total, 1e-9) if self.by_person else 1.0
-        return np.asarray(ndtr((inside / np.sqrt(max(share, 1e-9)) - threshold) / noise))
+    def chances(self, asked: Asked, threshold: float, noise: float, first: int | None = None) -> Floats:
+        """Of each of the cells asked about (the `first` of them) that its item passes."""
+        weights = self.popularity[: asked.n_cells][:first] * self._weight(asked)
+        return np.asarray(ndtr((weights - threshold) / noise))
+
+    def _weight(self, asked: Asked) -> float:
+        """Of an interaction, next to what it weighs in counts over all cells: 1 / sqrt P_K, less what is cut."""
+        if self.activity is None:
+            return 1.0
+        share = max(float(self._sums[asked.n_cells - 1]) / max(float(self._sums[-1]), 1e-9), 1e-9)
+        return left_for_names(self.activity.counts, share, asked.n_cells, asked.most) / float(np.sqrt(share))
 
     @cached_property
-    def _total(self) -> float:
-        return float(self.popularity.sum())
+    def _sums(self) -> Floats:
+        return np.cumsum(self.popularity)

@@ -6,17 +6,18 @@ three when there are factors; how a round weighs counts, sums and products is ch
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.one_rating import RAMP, scores
-from dpsr.certify.people import GRID
+from dpsr.certify.people import GRID, MOST_NAMED, NAMED_TRIED
 from dpsr.people.cells import Cells
 from dpsr.people.factors import TASTE
 from dpsr.people.levels import PeopleLevels, Weights
-from dpsr.types.item_side import SIZES
+from dpsr.types.item_side import SIZES, left_for_names
 
 LEVELS, ACTIVITY, COEFFICIENTS, FIRST, MOMENTS, NAMES = 0.02, 0.03, 0.02, 0.2, 0.2, 0.04
 """Shares of mu^2: a few hundredths for what is one number over all people; a fifth to find out which cells are popular,
@@ -148,22 +149,31 @@ def best_shrink(
     return best, float(least)
 
 
-def cells_to_name(lam: Floats, unit: Weights, people: float, threshold: float) -> Ints:
-    """The most popular cells whose items people should spend their weight on, so that most items get a name.
+def cells_to_name(
+    lam: Floats, unit: Weights, levels: PeopleLevels, threshold: Callable[[int], float]
+) -> tuple[Ints, int]:
+    """The most popular cells whose items people should spend their weight on, and by how many of their items at most,
+    so that most items get a name.
 
     Somebody with k items in them gives each 1 / sqrt k; if people have k on average, an item of N ratings gets about
-    N / sqrt k, which must pass the threshold.
+    N / sqrt k, less what is cut from those with more items than count, which must pass the threshold. That is the lower
+    the fewer count.
     """
     order = np.argsort(-lam, kind="stable")
     ratings = lam[order] / unit.mean
-    best, most, T = 1, -1, 1
+    sums, lines = np.cumsum(ratings), {most: threshold(most) for most in reversed(NAMED_TRIED)}
+    best, found, T = -1, (1, MOST_NAMED), 1
     while len(lam) >= T:
-        k = max(float(ratings[:T].sum()) / people, 1.0)
-        named = int((ratings[:T] / np.sqrt(k) > threshold).sum())
-        if named > most:
-            best, most = T, named
+        k = max(float(sums[T - 1]) / levels.people, 1.0)
+        for most, line in lines.items():
+            if most >= 2 * T:
+                continue  # nobody has more cells
+            left = left_for_names(levels.counts, float(sums[T - 1] / max(sums[-1], 1e-9)), T, most)
+            named = int((ratings[:T] * left / np.sqrt(k) > line).sum())
+            if named > best:
+                best, found = named, (T, most)
         T = int(np.ceil(T * 1.25))
-    return np.sort(order[:best])
+    return np.sort(order[: found[0]]), found[1]
 
 
 def expected_taste(levels: PeopleLevels, revealed: float, taste: float) -> tuple[float, float]:

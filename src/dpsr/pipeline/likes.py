@@ -14,6 +14,7 @@ back to: an axis of taste that does not show in moments that were not learned fr
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     activity = ask_activity(vault)
     announce("Asking what is popular")
     popularity, ahead = ask_popularity(vault, activity)
-    popularity, index = ask_names(vault, popularity, ahead)
+    popularity, index = ask_names(vault, activity, popularity, ahead)
     announce("Asking for directions of taste")
     frequent = _frequent(popularity, index, ahead.n_frequent)
     side = _ask_taste(vault, popularity, frequent) if len(frequent) > 2 else None
@@ -146,13 +147,11 @@ def prospects(
     if vault.declared is not None:
         gain = ahead.gain(n_frequent, vault.moments_noise(left)) if n_frequent else 1.0
         return Prospect(gain, n_frequent), Prospect(1.0, 0)
-    naming, wanted = Naming(popularity.possible, vault.unit == "user"), max(plan.RANK, n_frequent)
-    far = vault.naming_threshold(left) / vault.naming_noise(left)  # the same for all shares, but for a trace
+    naming, wanted = naming_of(vault, ahead.activity, popularity.possible), max(plan.RANK, n_frequent)
 
     def named(share: float) -> tuple[Foresight, int]:
-        noise = vault.naming_noise(share)
-        chances, n_named = naming.best(far * noise, noise, wanted)
-        return replace(ahead, nameable=chances), n_named
+        chances, asked = naming.best(partial(vault.naming_threshold, share), vault.naming_noise(share), wanted)
+        return replace(ahead, nameable=chances), asked.n_cells
 
     lists, n_named = named(left)
     by_counts = Prospect(lists.plain, 0, left, n_named)
@@ -173,16 +172,26 @@ def _all_counts(vault: LikesVault, by_counts: Prospect, loss: Loss, spent: float
     return by_counts.worth(loss.after_round(spent, left), spent)
 
 
-def ask_names(vault: LikesVault, popularity: Popularity, ahead: Prospect) -> tuple[Popularity, ItemIndex]:
+def naming_of(vault: LikesVault, activity: Activity, popularity: Floats) -> Naming:
+    """What is known of cells, in falling order of their popularity, and of people, before names are asked.
+
+    Without people whom noise alone puts at thousands of interactions: of them much would seem to be cut.
+    """
+    return Naming(popularity, Activity(plausible_activity(activity.counts)) if vault.unit == "user" else None)
+
+
+def ask_names(
+    vault: LikesVault, activity: Activity, popularity: Popularity, ahead: Prospect
+) -> tuple[Popularity, ItemIndex]:
     """The declared list, or the items that pass the threshold: their weights tell popularity once more."""
     if vault.declared is not None:
         return popularity, ItemIndex(vault.declared, vault.declared)
     announce("Asking which items may be named")
     share = _SHY * (ahead.names if ahead.n_frequent else vault.left)
-    naming = Naming(popularity.believed[popularity.order], vault.unit == "user")
+    naming = naming_of(vault, activity, popularity.believed[popularity.order])
     wanted = max(plan.RANK, ahead.n_frequent)
-    n_named = naming.best(vault.naming_threshold(share), vault.naming_noise(share), wanted)[1]
-    found = vault.named(share, popularity.order[:n_named])
+    asked = naming.best(partial(vault.naming_threshold, share), vault.naming_noise(share), wanted)[1]
+    found = vault.named(share, popularity.order[: asked.n_cells], asked.most)
     index = ItemIndex(None, found.names)
     cells, place = np.unique(index.named_cells, return_inverse=True)
     weights = np.bincount(place, found.values, len(cells)).astype(np.float64)

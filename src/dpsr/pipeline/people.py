@@ -13,6 +13,8 @@ a person's own side is computed from their own ratings when they are there (`per
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 
@@ -170,9 +172,10 @@ def ask_names(vault: PeopleVault, state: Learning) -> ItemIndex:
     if vault.declared is not None:
         return ItemIndex(vault.declared, vault.declared)
     share, lam = vault.left, np.zeros(vault.n_cells) if state.cells is None else state.cells.lam
-    threshold = vault.naming_threshold(share)
-    named = vault.names(share, cells_to_name(lam, state.unit, state.population.people, threshold))
-    return ItemIndex(None, named)
+    if vault.unit != "user":  # every rating counts whole: nothing is gained by fewer cells
+        return ItemIndex(None, vault.names(share, np.arange(vault.n_cells)))
+    cells, most = cells_to_name(lam, state.unit, state.population, partial(vault.naming_threshold, share))
+    return ItemIndex(None, vault.names(share, cells, most))
 
 
 def _ask_scores(vault: PeopleVault, state: Learning, share: float, *, first: bool = False) -> None:

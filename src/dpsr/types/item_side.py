@@ -44,6 +44,21 @@ SIZES: Floats = np.concatenate([[1.0], 1.45 * 2.0 ** np.arange(1, ACTIVITY_BINS)
 """Typical number of ratings in an octave of activity: the mean of a density ~ 1/n."""
 
 
+def left_for_names(counts: Floats, share: float, n_cells: int, most: int) -> float:
+    """Of what people's items weigh for names, the part that is left where at most `most` items of a person count.
+
+    `counts` are people by octave of activity. Somebody with n interactions has about m = n `share` of them among the
+    `n_cells` asked about, and no more than there are: they weigh 1 / sqrt m each, sqrt m together, and sqrt `most` if
+    only so many count.
+
+    >>> left_for_names(np.eye(ACTIVITY_BINS)[4], 1.0, 1000, 5), left_for_names(np.eye(ACTIVITY_BINS)[4], 1.0, 5, 5)
+    (0.46423834544262965, 1.0)
+    """
+    items = np.minimum(SIZES * share, n_cells)
+    whole = float(counts @ np.sqrt(items))
+    return float(counts @ np.sqrt(np.minimum(items, most))) / whole if whole > 0 else 1.0
+
+
 def hashed_cells(ids: pa.Array) -> Ints:
     """The cell of every item: the first 16 bits of the BLAKE2 hash of its id, written as text."""
     return (hashes(ids) & np.uint64(HASHED_CELLS - 1)).astype(np.int64)

@@ -47,6 +47,14 @@ def test_pairs_weights_notes_and_the_release_are_those_of_memory(session, log):
     np.testing.assert_array_equal(one.entry, other.entry)
 
 
+def test_names_of_a_list_that_was_not_declared_are_those_of_memory(session, log):
+    model = DPSR(20.0, unit="user", delta=1e-3, random_state=0)
+    one = model.fit(Interactions.read(log)).release
+    other = model.fit_table(spark_interactions_of_file(session, log))
+    assert one.index.named.to_pylist() == other.index.named.to_pylist() != []
+    assert one.certificate.parts == other.certificate.parts
+
+
 def test_a_frame_without_weights_weighs_every_row_one(session):
     rows = [("ann", 1), ("ann", 2), ("bob", 1), ("ann", 1)]
     found = spark_interactions(session, session.createDataFrame(rows, ["who", "what"]), user="who", item="what")

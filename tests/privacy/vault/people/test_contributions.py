@@ -61,7 +61,7 @@ def person(n, seed=0, *, y=None, z=None, f=None, W=None, V=None, first=False):
     )
 
 
-def asked(name, people, kernels=add):
+def asked(name, people, kernels=add, most=MOST_NAMED):
     """The sums over some people, by the vault's kernel (or by another module of kernels)."""
     indptr = np.concatenate([[0], np.cumsum([len(one.cells) for one in people])]).astype(np.int64)
 
@@ -89,7 +89,7 @@ def asked(name, people, kernels=add):
         kernels.add_second_moments(indptr, rows("cells"), rows("z"), PLACE, 0.1, out)
     else:
         out = np.zeros(CELLS, np.int64)
-        kernels.add_names(indptr, rows("cells"), ORDER, MOST_NAMED, out)
+        kernels.add_names(indptr, rows("cells"), ORDER, most, out)
     return out
 
 
@@ -153,11 +153,12 @@ def test_an_extremal_person_reaches_ninety_nine_per_cent_of_the_bound(name):
     assert 0.99**2 * SQUARED_BOUNDS[name] <= length <= SQUARED_BOUNDS[name]
 
 
+@pytest.mark.parametrize("most", [1, 7, 100, MOST_NAMED])
 @pytest.mark.parametrize("k", [2, 100, MOST_NAMED, 100_000])
-def test_many_names_share_the_weight_of_one(k):
-    weights = asked(NAMES, [person(k)])
+def test_many_names_share_the_weight_of_one(k, most):
+    weights = asked(NAMES, [person(k)], most=most)
     assert 0.99 * GRID**2 <= squared_length(weights) <= GRID**2
-    assert np.count_nonzero(weights) == min(k, MOST_NAMED)
+    assert np.count_nonzero(weights) == min(k, most)
 
 
 class Planted:

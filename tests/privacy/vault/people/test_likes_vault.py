@@ -4,6 +4,7 @@ Two vaults with the same seed draw the same noise, so the difference of their an
 """
 
 from fractions import Fraction
+from itertools import product
 from math import isqrt
 
 import numpy as np
@@ -68,6 +69,37 @@ def test_answers_on_real_neighbours_differ_by_at_most_what_the_receipt_says(unit
         assert ((answer - neighbour) ** 2).sum() <= limit * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("most", [1, 2, 5, J])
+def test_nobody_moves_the_weights_of_names_by_more_than_one_nor_names_more_items_than_count(most):
+    """All neighbours with one person less. Noise that is nothing: weights of a list that is not declared."""
+
+    def weights(table):
+        one = vault("user", table, declared=None)
+        one._draw = lambda variance, n: np.zeros(n, dtype=np.int64)
+        one._describe_names = lambda share, most: PersonPart("names", 1, 0, GRID**2, 0, most)
+        one._charge = lambda part: None
+        found = one.named(0.1, np.arange(one.n_cells), most)
+        return dict(zip(found.names.to_pylist(), found.values, strict=True))
+
+    table = rows()
+    base = weights(table)
+    for user in np.unique(table[:, 0]):
+        less = weights(table[table[:, 0] != user])
+        change = [base[name] - less.get(name, 0.0) for name in base]
+        assert less.keys() <= base.keys()
+        assert sum(one**2 for one in change) <= 1
+        assert np.count_nonzero(change) <= most
+
+
+def test_how_many_items_of_a_person_count_is_chosen_and_certified():
+    """People with five interactions each at a small budget: few items count, and the receipt says so."""
+    one = vault("user", rows(400), declared=None)
+    learn_likes(one)
+    part = next(part for part in one.certificate().parts if part.name == "names")
+    assert part.most_named in (1, 2, 4, 8, 16)
+    assert part.tail("user") <= 0.1 * DELTA
+
+
 @pytest.mark.parametrize("unit", VAULTS)
 def test_the_whole_pipeline_spends_no_more_than_was_asked_and_its_certificate_holds(unit):
     for declared in (DECLARED, None):
@@ -110,14 +142,19 @@ def test_an_answer_from_disk_is_the_one_from_memory_bit_for_bit(tmp_path):
     disk = ingest_interactions(file, tmp_path / "work", block_size=lambda census: 20)
     assert disk.notes[0].startswith("9 interactions repeat an earlier one")
     likes = Interactions.read(file)
-    for name, unit in (("memory", "user"), ("memory", "rating")):
+    for unit, declared in product(VAULTS, (DECLARED, None)):
         tables = InteractionTable.of(likes).table, disk.table
-        sides = []
+        sides, named, parts = [], [], []
         for one in tables:
-            asked = VAULTS[unit](one, 8.0, DELTA, noise=NoiseSource.seeded(3), declared=DECLARED)
-            sides.append(learn_likes(asked)[0])
+            asked = VAULTS[unit](one, 8.0, DELTA, noise=NoiseSource.seeded(3), declared=declared)
+            side, index = learn_likes(asked)
+            sides.append(side)
+            named.append(index.named.to_pylist())
+            parts.append(asked.certificate().parts)
         for field in ("popularity", "frequent", "entry", "exit"):
-            np.testing.assert_array_equal(*(getattr(side, field) for side in sides), err_msg=name)
+            np.testing.assert_array_equal(*(getattr(side, field) for side in sides), err_msg=unit)
+        assert named[0] == named[1] != []
+        assert parts[0] == parts[1]
 
 
 def test_a_file_on_disk_has_the_errors_of_one_in_memory(tmp_path):

@@ -31,6 +31,8 @@ from dpsr.certify.people import (
     NormalPart,
     PersonPart,
     RatingPart,
+    check_most_named,
+    near_threshold,
     person_threshold,
     rating_threshold,
     squared_bound_of,
@@ -109,11 +111,14 @@ class AskedTable(ABC):
     def spent(self) -> Fraction:
         return sum((part.squared_mu(self.unit) or Fraction(0) for part in self._parts), Fraction(0))
 
-    def names(self, share: float, cells: Ints) -> pa.Array:
-        """Of the items in `cells`, those whose noisy weight passes the threshold, as text, ascending."""
-        return self.named(share, cells).names
+    def names(self, share: float, cells: Ints, most: int = MOST_NAMED) -> pa.Array:
+        """Of the items in `cells`, those whose noisy weight passes the threshold, as text, ascending.
 
-    def named(self, share: float, cells: Ints) -> NamedItems:
+        One person helps to name `most` of them at most.
+        """
+        return self.named(share, cells, most).names
+
+    def named(self, share: float, cells: Ints, most: int = MOST_NAMED) -> NamedItems:
         """The same with the noisy weights that passed.
 
         They are free: but for the chance that an item of one person alone passes, which is a part of delta, what comes
@@ -132,16 +137,19 @@ class AskedTable(ABC):
         add_weights = self._add_names
 
         def one(block: Block, out: Ints) -> None:
-            add_weights(block.indptr, place[block.items], order, out)
+            add_weights(block.indptr, place[block.items], order, most, out)
 
-        part = self._describe(NAMES, share, 0)
+        part = self._describe_names(share, most)
         noisy = self._noisy(part, one, (len(names),), None, absent=-(1 << 62))
         passed = np.flatnonzero(noisy > (part.cut or 0))
         return NamedItems(noisy[passed] / GRID, sqrt(part.variance) / GRID, pa.array(names[passed], pa.string()))
 
-    def naming_threshold(self, share: float) -> float:
-        """The weight an item needs to be named, in whole ratings or interactions of people with one."""
-        return (self._describe(NAMES, share, 0).cut or 0) / GRID
+    def naming_threshold(self, share: float, most: int = MOST_NAMED) -> float:
+        """The weight an item needs to be named, but for a trace, in whole ratings or interactions of people with one.
+
+        One row names one item more at most; a person, as many as count.
+        """
+        return near_threshold(self.naming_noise(share), self._names_delta, most if self.unit == "user" else 1)
 
     def naming_noise(self, share: float) -> float:
         """The deviation of the noise in such weights."""
@@ -233,9 +241,13 @@ class AskedTable(ABC):
     def _describe(self, name: str, share: float, numbers: int, settings: Settings | None = None) -> NormalPart:
         """The receipt of a question that takes at most `share` of mu^2, with the least noise."""
 
+    @abstractmethod
+    def _describe_names(self, share: float, most: int) -> NormalPart:
+        """The same for names, with the lowest threshold, where one person helps to name `most` items at most."""
+
     @staticmethod
     @abstractmethod
-    def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
+    def _add_names(indptr: Ints, items: Ints, order: Ints, most: int, out: Ints) -> None:
         """What people add to the weights of their items."""
 
     def _charge(self, part: NormalPart) -> None:
@@ -255,14 +267,17 @@ class AskedOfPeople(AskedTable):
 
     def _describe(self, name: str, share: float, numbers: int, settings: Settings | None = None) -> NormalPart:
         square = squared_bound_of(name)
-        variance = ceil(square / (self.squared_mu * Fraction(share)))
-        if name != NAMES:
-            return PersonPart(name, variance, numbers, square)
-        return PersonPart(name, variance, numbers, square, person_threshold(variance, self._names_delta))
+        return PersonPart(name, ceil(square / (self.squared_mu * Fraction(share))), numbers, square)
+
+    def _describe_names(self, share: float, most: int) -> NormalPart:
+        check_most_named(NAMES, most)
+        variance = ceil(SQUARED_BOUND / (self.squared_mu * Fraction(share)))
+        threshold = person_threshold(variance, self._names_delta, most)
+        return PersonPart(NAMES, variance, 0, SQUARED_BOUND, threshold, most)
 
     @staticmethod
-    def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
-        add_names(indptr, items, order, MOST_NAMED, out)
+    def _add_names(indptr: Ints, items: Ints, order: Ints, most: int, out: Ints) -> None:
+        add_names(indptr, items, order, most, out)
 
 
 class AskedOfRows(AskedTable):
@@ -272,14 +287,18 @@ class AskedOfRows(AskedTable):
 
     def _describe(self, name: str, share: float, numbers: int, settings: Settings | None = None) -> NormalPart:
         settings = {"bound": float(steps_of_bound(name)), **(settings or {})}
-        sensitivity = SQUARED_BOUNDS[name](settings)
+        variance = ceil(SQUARED_BOUNDS[name](settings) / (self.squared_mu * Fraction(share)))
+        return RatingPart(name, variance, numbers, settings)
+
+    def _describe_names(self, share: float, most: int) -> NormalPart:
+        """One row names one item more at most, however many of them its person has: `most` changes nothing."""
+        settings = {"bound": float(steps_of_bound(NAMES))}
+        sensitivity = SQUARED_BOUNDS[NAMES](settings)
         variance = ceil(sensitivity / (self.squared_mu * Fraction(share)))
-        if name != NAMES:
-            return RatingPart(name, variance, numbers, settings)
         cut = rating_threshold(isqrt(sensitivity), variance, self._names_delta)
-        return RatingPart(name, variance, numbers, settings, cut)
+        return RatingPart(NAMES, variance, 0, settings, cut)
 
     @staticmethod
-    def _add_names(indptr: Ints, items: Ints, order: Ints, out: Ints) -> None:
+    def _add_names(indptr: Ints, items: Ints, order: Ints, most: int, out: Ints) -> None:
         """A row adds the whole weight to its item; nobody's other rows matter."""
         out += np.where(order >= 0, np.bincount(items, minlength=len(out)), 0) * GRID
