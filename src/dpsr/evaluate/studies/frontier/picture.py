@@ -77,8 +77,8 @@ def frontier_chart(
         look.axis, look.up, tuple(lines), levels,
         ticks=epsilon_ticks(epsilons), log=True, limits=padded(heights),
     )  # fmt: skip
-    margins = (0.08, 0.98, 0.22, 0.93)
-    return Chart(called or f"frontier_{name}", ((panel,),), (9, 6), legend="below", legend_columns=3, margins=margins)
+    margins = (0.08, 0.98, 0.28, 0.94)
+    return Chart(called or f"frontier_{name}", ((panel,),), (9, 6.6), legend="below", legend_columns=2, margins=margins)
 
 
 def _line(averages: Averages, name: str, method: str, epsilons: Sequence[float], look: Look) -> Line | None:
