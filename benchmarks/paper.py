@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from implicit.als import AlternatingLeastSquares
 from numba import get_num_threads
+from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 from benchmarks import tables
@@ -26,7 +27,11 @@ def paper(quick: bool) -> Iterator[Ratio]:
 
 def als(size: str) -> Callable[[], object]:
     """implicit's ALS on a table, with our number of threads."""
-    matrix = tables.by_user(size)
+    return als_of(tables.by_user(size))
+
+
+def als_of(matrix: csr_matrix) -> Callable[[], object]:
+    """The same on ratings by user."""
 
     def fit() -> None:
         with threadpool_limits(1, "blas"):  # as its own manual asks
