@@ -287,6 +287,16 @@ def test_variance_components_are_found_within_a_factor(item, user):
     assert user / 1.5 < e.user_prior_variance < user * 1.5
 
 
+def test_a_start_is_near_what_more_rounds_find():
+    """Within a third of what is uncertain about effects anyway; and not the same: it took fewer rounds."""
+    design, _, sums, _, _ = simulated(300, 250, 0.12, 0.1, 0.01, 0.05, 4)
+    exact, start = (learn_effects(design, sums, ridge(0.25, 1e-4), 0.25, as_start=rough) for rough in (False, True))
+    off = np.concatenate([start.item - exact.item, start.user - exact.user])
+    doubt = np.concatenate([exact.item_posterior_variance, exact.user_posterior_variance])
+    assert 0 < np.mean(off**2) < np.mean(doubt) / 9
+    assert exact.item_prior_variance / 1.2 < start.item_prior_variance < exact.item_prior_variance * 1.2
+
+
 def test_doubts_are_honest_about_the_error_of_the_effects():
     """Distribution test: squared errors average to the stated posterior variance, centred within each side."""
     ratios = []

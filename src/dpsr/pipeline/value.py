@@ -73,7 +73,7 @@ def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Al
     announce("Asking for noisy sums of items and users")
     sums = recipe.ask_sums(vault, design, usage, y, shares) if shares.division else NoisySums.unasked(design)
     prior = ridge(usage.variance, usage.mean_variance)
-    effects = learn_effects(design, sums, prior, usage.variance)
+    effects = learn_effects(design, sums, prior, usage.variance, as_start=shares.asks_ratings)
     observations = own_observations(design, sums, effects)
 
     def fresh(k: int) -> EvidenceState:

@@ -76,21 +76,28 @@ _COEFFICIENTS = 3.0
 """The same for the ridge of a group of W, which is believed to be less than typical until it shows
 (`doubted_ridge`)."""
 
-_ROUNDS, _STEPS = 6, 40
+_ROUNDS, _FEW_ROUNDS, _STEPS = 6, 3, 40
 _ENOUGH, _EXACT = 1e-4, 1e-6
 """Relative squared energy error at which a round stops; the last one is more exact."""
 
 
-def learn_effects(design: Design, sums: NoisySums, ridge: Floats, variance: float) -> Effects:
-    """Joint empirical-Bayes posterior of weights and effects."""
+def learn_effects(
+    design: Design, sums: NoisySums, ridge: Floats, variance: float, *, as_start: bool = False
+) -> Effects:
+    """Joint empirical-Bayes posterior of weights and effects.
+
+    Roughly, where it is the start of sweeps over noisy ratings: these learn effects and their variances anew.
+    """
     (m, n), t = design.census.shape, EFFECT * variance
     doubted = doubted_ridge(ridge)
     shape = design.z.shape[1], design.x.shape[1]
     start = Effects(np.zeros(shape), np.zeros(n), np.zeros(m), ridge, t, t, np.full(n, t), np.full(m, t))
     problem = _Problem(design, sums)
     effects = start
-    for last in range(1, _ROUNDS + 1):
-        effects = problem.solve(effects, doubted, _DOUBTED * t, enough=_EXACT if last == _ROUNDS else _ENOUGH)
+    rounds = _FEW_ROUNDS if as_start else _ROUNDS
+    for done in range(1, rounds + 1):
+        exact = done == rounds and not as_start
+        effects = problem.solve(effects, doubted, _DOUBTED * t, enough=_EXACT if exact else _ENOUGH)
     return effects
 
 

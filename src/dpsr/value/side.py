@@ -35,7 +35,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.arrays import Floats, Singles
+from dpsr.arrays import AnyFloats, Floats, Singles
 from dpsr.linalg.compiled import threads_for
 from dpsr.linalg.normal_equations import inverse
 from dpsr.value.kernels import covariances, packed_size, packed_times
@@ -160,7 +160,7 @@ class Rows:
     """
 
     root: Floats
-    a: Floats
+    a: AnyFloats
     h: Floats
     observed_effect: Floats
     observed_variance: Floats

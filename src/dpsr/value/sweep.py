@@ -30,7 +30,7 @@ from functools import cached_property
 import numpy as np
 from numba import prange
 
-from dpsr.arrays import AnyInts, Floats, Singles
+from dpsr.arrays import AnyFloats, AnyInts, Floats, Singles
 from dpsr.engine import Block, BlockResult
 from dpsr.engine.incidence import at_ratings
 from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
@@ -274,7 +274,7 @@ def _partners(x: Floats, covariance: Singles | None, root: Floats) -> Singles:
 
 def _normal(
     to: AnyInts, ptr: AnyInts, idx: AnyInts, places: AnyInts, target: Floats, weight: Floats, partners: Singles,
-    a: Floats, h: Floats,
+    a: AnyFloats, h: Floats,
 ) -> None:  # fmt: skip
     """Normal equations of rows `to`, with the mean-field terms of partners whose factors are uncertain."""
     d = h.shape[1]
