@@ -78,7 +78,8 @@ _COEFFICIENTS = 3.0
 
 _ROUNDS, _FEW_ROUNDS, _STEPS = 6, 3, 40
 _ENOUGH, _EXACT = 1e-4, 1e-6
-"""Relative squared energy error at which a round stops; the last one is more exact."""
+"""Rounds of the fixed point, and of one that is only a start; steps of a round; the relative squared energy error at
+which a round stops, less in the last one."""
 
 
 def learn_effects(

@@ -234,7 +234,7 @@ class Sweep:
         s, k, n, who = self.sides, self.k, block.n_users, block.users
         d = s.z.shape[1] + k
         rest = z - at_ratings(block, s.x[who], s.b)
-        a, h = np.zeros((n, packed_size(d)), np.float32), np.zeros((n, d))
+        a, h = np.zeros((n, packed_size(d)), np.float32), np.zeros((n, d))  # a user is in one block
         _normal(np.arange(n), block.indptr, block.items, _DIRECT, rest, w, self._items_as_partners, a, h)
         observed = self.observation.value[who], self.observation.variance[who]
         return posterior(Rows(self._root, a, h, *observed, s.x[who], block.counts > 0), self.prior, k, evidence)
