@@ -146,6 +146,20 @@ def test_describe_takes_a_file_without_ratings_and_says_that_its_shape_is_secret
     assert "Who did what is their secret" in dpsr("describe", rated, "--likes").out
 
 
+def test_a_log_whose_columns_nobody_could_guess_is_one_of_interactions_once_they_are_named(dpsr, tmp_path):
+    two, dated = log(tmp_path / "two.csv", "customer,wine"), log(tmp_path / "dated.csv", "customer,wine,note", ["x"])
+    for file in (two, dated):
+        asked = dpsr(*arguments(file, tmp_path / "r", "--item", "wine", "--unit", "value"))
+        assert "the secret of interactions" in asked.err
+        assert "There is no rating column" in dpsr("describe", file, "--item", "wine").out
+    for command in (arguments(two, tmp_path / "r"), ["describe", two], ["plan", two, "--delta", "1e-4"]):
+        refused = dpsr(*command)
+        assert refused.code == 2
+        assert "no column looks like the item; the columns are 'customer', 'wine'" in refused.err
+        assert "--item COLUMN" in refused.err
+    assert dpsr("describe", two, "--columns").out == "customer: user\nwine\n"
+
+
 def test_memory_that_does_not_hold_the_products_of_frequent_cells_is_refused_with_the_least_that_would(dpsr, tmp_path):
     file = log(tmp_path / "log.csv")
     done = dpsr(*arguments(file, tmp_path / "r", "--engine", "disk", "--memory", "500MB"))

@@ -87,20 +87,28 @@ def said(taken: str, notes: Sequence[str]) -> str:
     return " ".join(words).strip()
 
 
-def reads_likes(
-    likes: bool, scale: str | None, source: RatingsSource, rating: str | None, weight: str | None, delimiter: str | None
-) -> bool:
+@dataclass(frozen=True)
+class Named:
+    """Columns that were named, which may say that rows are interactions, and the delimiter."""
+
+    user: str | None
+    item: str | None
+    rating: str | None
+    weight: str | None
+    delimiter: str | None
+
+
+def reads_likes(likes: bool, scale: str | None, source: RatingsSource, named: Named) -> bool:
     """Whether rows are interactions: as asked, or because no scale was named and the file has no rating column."""
     from dpsr.errors import ParameterError
 
-    if likes and (scale is not None or rating is not None):
+    if likes and (scale is not None or named.rating is not None):
         raise ParameterError(
             "interactions have no scale and no rating: leave out --scale and --rating, or leave out --likes to read "
             "ratings. To take a column as a weight: --weight COLUMN."
         )
-    if not likes and scale is None and rating is None and not source.is_database and not source.is_stdin:
-        likes = has_no_rating(Path(source.text), delimiter)
-    if not likes and weight is not None:
+    likes = likes or (scale is None and has_no_rating(source, named))
+    if not likes and named.weight is not None:
         raise ParameterError("--weight is for interactions. Add --likes, or name the ratings with --rating COLUMN.")
     if not likes and scale is None:
         raise ParameterError(
@@ -111,17 +119,25 @@ def reads_likes(
     return likes
 
 
-def has_no_rating(path: Path, delimiter: str | None) -> bool:
-    """Whether a file has a user and an item, and no column that looks like a rating."""
+def has_no_rating(source: RatingsSource, named: Named) -> bool:
+    """Whether a file has a user and an item, and no column that looks like a rating.
+
+    Where there are two columns there is no room for one, whatever they are called.
+    """
     from dpsr.data.assemble import INTERACTION_ROWS
-    from dpsr.data.files.read import columns_taken
+    from dpsr.data.files.read import columns_in, columns_taken
     from dpsr.errors import DataError
 
+    if named.rating is not None or source.is_database or source.is_stdin:
+        return False
+    path, columns = Path(source.text), {"user": named.user, "item": named.item, "delimiter": named.delimiter}
     try:
-        columns_taken(path, delimiter=delimiter)
+        columns_taken(path, **columns)
     except DataError:
         try:
-            return "user" in columns_taken(path, INTERACTION_ROWS, delimiter=delimiter)
+            if len(columns_in(path, delimiter=named.delimiter).names) == 2:
+                return True
+            return "user" in columns_taken(path, INTERACTION_ROWS, **columns)
         except DataError:
             return False
     return False

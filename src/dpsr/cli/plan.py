@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, Weight, reads_likes
+from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, Named, Weight, reads_likes
 from dpsr.cli.reading import (
     Delimiter,
     Duplicates,
@@ -103,7 +103,7 @@ def plan(
     from dpsr.types import Scale
 
     totals = (users, n_items, n_ratings)
-    if _of_likes(likes, scale, ratings, rating, weight, delimiter):
+    if _of_likes(likes, scale, ratings, Named(user, item, rating, weight, delimiter)):
         reading = None
         if ratings is not None:
             reading = LikesReading(ratings, user, item, weight, timestamp, delimiter, query)
@@ -129,17 +129,10 @@ def plan(
     _show(report, values=isinstance(report, Plan))
 
 
-def _of_likes(
-    likes: bool,
-    scale: str | None,
-    source: RatingsSource | None,
-    rating: str | None,
-    weight: str | None,
-    delimiter: str | None,
-) -> bool:
+def _of_likes(likes: bool, scale: str | None, source: RatingsSource | None, named: Named) -> bool:
     """Whether interactions are planned; from totals alone only where they are asked for."""
     if source is not None:
-        return reads_likes(likes, scale, source, rating, weight, delimiter)
+        return reads_likes(likes, scale, source, named)
     if not likes and scale is None:
         raise ParameterError(
             "a plan of ratings needs their scale, LOW:HIGH:STEP as printed on the rating form (--scale 1:5:1); one of "

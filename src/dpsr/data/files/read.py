@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from dpsr.data.assemble import (
     CONVENTIONAL,
+    INTERACTION_ROWS,
     RATING_ROWS,
     Kind,
     RatingColumns,
@@ -112,7 +113,8 @@ def _names(file: Path, delimiter: str | None) -> tuple[list[str], bool]:
     head = read_head(file)
     if is_parquet(file, head):
         return list(parquet_schema(file).names), True
-    layout = recognise(first_lines(file, head), suffix_of(file), source=file_name(file), delimiter=delimiter)
+    first, name = first_lines(file, head), file_name(file)
+    layout = recognise(first, suffix_of(file), source=name, delimiter=delimiter, kind=INTERACTION_ROWS)
     return list(layout.names), layout.header
 
 
