@@ -52,6 +52,8 @@ def test_people_are_released_verified_explained_and_served(dpsr, csv, catalogue,
     assert outcome.code == 0, outcome.err
     assert "For your eyes only" in outcome.out
     assert "outside the catalogue" in outcome.out
+    assert "No list of items was declared" not in outcome.out
+    assert "Items that have a name, and may be on lists: 29." in outcome.out
     assert dpsr("verify", folder, "--unit", unit).code == 0
     assert f"unit: {unit}" in dpsr("personalise", folder, csv, "--out", tmp_path / "l.parquet").out
     lists = pq.read_table(tmp_path / "l.parquet")
@@ -62,6 +64,14 @@ def test_people_are_released_verified_explained_and_served(dpsr, csv, catalogue,
     refused = dpsr("recommend", folder, "--user", "3")
     assert refused.code == 2
     assert "knows nobody" in refused.err
+
+
+def test_without_a_list_of_items_it_is_said_before_anything_is_spent_that_most_will_have_no_name(dpsr, csv, tmp_path):
+    outcome = release(dpsr, csv, tmp_path / "r", "--unit", "user", "--delta", "1e-4")
+    shown = " ".join(outcome.out.split())
+    named = pq.read_table(tmp_path / "r" / "items.parquet").num_rows
+    assert shown.index("No list of items was declared") < shown.index("private: exact")
+    assert f"Items that have a name, and may be on lists: {named}." in shown
 
 
 @pytest.mark.parametrize(

@@ -278,6 +278,12 @@ def narrower(values):
     return pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
 
 
+def wider(vectors):
+    """Vectors of one number more."""
+    rows = [[*row, 1.0] for row in vectors.to_pylist()]
+    return pa.array(rows, type=pa.list_(vectors.type.value_type, vectors.type.list_size + 1))
+
+
 def of_type(kind):
     return lambda values: values.cast(kind)
 
@@ -324,7 +330,7 @@ COLUMNS = {
     "a factor that is missing": ("items", "factors", null_inside, "missing values"),
     "a factor too few": ("items", "factors", narrower, "type fixed_size_list"),
     "factors of any length": ("users", "factors", lambda v: pa.array(v.to_pylist()), "type list"),
-    "an affinity of another length": ("users", "affinity", narrower, "different lengths"),
+    "an affinity of another length": ("users", "affinity", wider, "different lengths"),
     "an affinity that is none": ("users", "affinity", flat(nan), "not a number"),
 }
 

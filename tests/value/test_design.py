@@ -73,11 +73,29 @@ def test_embeddings_are_singular_vectors_divided_by_the_root_of_the_regularised_
 
 def test_the_affinity_is_the_best_low_rank_picture_of_the_mask_undone_from_its_normalisation():
     dense = communities(1)
+    found = embed(mask_of(dense), RANK)
+    assert found.structure > 0
+    np.testing.assert_allclose(met(found), picture(dense, RANK + 1), atol=1e-6)
+
+
+def test_where_the_mask_has_no_structure_who_meets_what_follows_from_counts_alone():
+    dense = (np.random.default_rng(0).random((300, 200)) < np.linspace(0.1, 0.4, 200)).astype(int)
+    found = embed(mask_of(dense), RANK)
+    assert found.structure == 0
+    np.testing.assert_allclose(met(found), picture(dense, 1), atol=0.02)
+    assert np.corrcoef(met(found).sum(axis=0), dense.sum(axis=0))[0, 1] > 0.99
+
+
+def met(embeddings):
+    """How likely everybody is to meet everything, as the affinity says."""
+    return embeddings.affinity.users @ embeddings.affinity.items.T
+
+
+def picture(dense, rank):
+    """Oracle: the best matrix of this rank for the normalised mask, undone from the normalisation."""
     N, left, right = normalised(dense)
     U, S, Vt = np.linalg.svd(N, full_matrices=False)
-    wanted = (U[:, :4] * S[:4]) @ Vt[:4] / left[:, None] / right
-    affinity = embed(mask_of(dense), 3).affinity
-    np.testing.assert_allclose(affinity.users @ affinity.items.T, wanted, atol=0.02 * np.abs(wanted).max())
+    return (U[:, :rank] * S[:rank]) @ Vt[:rank] / left[:, None] / right
 
 
 def island():
@@ -232,22 +250,37 @@ def test_tastes_in_the_mask_show_and_a_mask_of_counts_alone_shows_none():
     assert structure(by_counts) < 0.3
 
 
+LARGE = 5_000, 3_000
+
+
 def test_structure_is_read_off_the_third_singular_value_and_the_last():
     s = np.array([1.0, 0.5, 0.36, 0.32, 0.31, 0.31, 0.3, 0.3, 0.3])
-    assert mask_structure(s) == 1.0
+    assert mask_structure(s, LARGE) == 1.0
     s[2] = 0.3 * np.sqrt(1.25)
-    assert mask_structure(s) == pytest.approx(0.5)
+    assert mask_structure(s, LARGE) == pytest.approx(0.5)
     s[1] = 0.99
-    assert mask_structure(s) == pytest.approx(0.5), "what is left of popularity does not count"
-    assert mask_structure(s[:5]) == 0.0, "too small to tell"
+    assert mask_structure(s, LARGE) == pytest.approx(0.5), "what is left of popularity does not count"
+    assert mask_structure(s, (100, 80)) == 0.0, "so much is chance on a small mask"
+    assert mask_structure(s[:5], LARGE) == 0.0, "too small to tell"
 
 
-def test_where_no_embedding_stands_out_the_first_two_are_features_and_all_say_who_meets_what():
+@pytest.mark.parametrize("shape", [(60, 45), (100, 100), (300, 100), (1000, 150), (400, 400)])
+@pytest.mark.parametrize("counts", ["alike", "skewed"])
+def test_chance_alone_is_no_structure_on_a_mask_of_any_size(shape, counts):
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        chance = np.outer(*(rng.lognormal(0, 1, one) for one in shape)) if counts == "skewed" else np.ones(shape)
+        dense = rng.random(shape) < np.minimum(chance / chance.mean() * 0.12, 0.95)
+        found.append(embed(mask_of(dense.astype(int)), RANK).structure)
+    assert max(found) == 0
+
+
+def test_where_no_embedding_stands_out_the_first_two_are_features():
     shown = Design.of(mask_of(communities(m=300, n=200, groups=4, inside=0.3, outside=0.05)))
     dense = (np.random.default_rng(0).random((300, 200)) < 0.1).astype(int)
     hidden, whole = Design.of(mask_of(dense)), mask_embeddings(MemoryTable(mask_of(dense)), RANK)
     assert (shown.embedding, hidden.embedding) == (RANK, 2)
     assert (hidden.x.shape[1], hidden.z.shape[1]) == (6, 6)
-    np.testing.assert_array_equal(hidden.affinity.users, whole.affinity.users)
     first = standardise(whole.users[:, :2], hidden.user_counts)
     np.testing.assert_allclose(hidden.x[hidden.user_counts > 0, -2:], first[hidden.user_counts > 0])

@@ -10,9 +10,15 @@ from rich.markup import escape
 from dpsr.cli.terminal import promise, receipt
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dpsr.pipeline.account import Account
     from dpsr.pipeline.publish import Published, RawRows
 
+NO_LIST = (
+    "[yellow]No list of items was declared[/yellow]: only items of many people can be named, for a part of the "
+    "budget. Where the list is no secret, --items FILE names all of them for nothing."
+)
 NO_LEDGER = (
     "No ledger: nobody adds this up with other releases of the same data. To keep count: dpsr ledger init --help."
 )
@@ -39,6 +45,8 @@ def preview(name: str, taken: str, table: RawRows, estimator: Any, account: Acco
         lines.append(as_published(estimator.epsilon, estimator.alpha))
     else:
         lines.append(promise(estimator.epsilon, estimator.unit, estimator.delta, timed=census.timed, likes=likes))
+    if estimator.unit != "value" and estimator.items is None:
+        lines.append(NO_LIST)
     return "\n".join([*lines, NO_LEDGER if account is None else price(account)])
 
 
@@ -80,9 +88,19 @@ def report(done: Published, account: Account | None) -> str:
         use = "ratings.parquet is the table to share"
     elif done.certificate.private:
         use = "it knows nobody and may be shared; serve people with dpsr personalise"
+    if done.certificate.unit != "value":
+        lines.append(f"Items that have a name, and may be on lists: {_named(done.folder):,}.")
     lines.append(f"Release written to [bold]{escape(str(done.folder))}[/bold]: {use}.")
     lines.append(f"SHA-256 of its manifest, which stands for the whole folder: {done.manifest_sha256}")
     return "\n".join(lines)
+
+
+def _named(folder: Path) -> int:
+    import pyarrow.parquet as pq
+
+    from dpsr.release.folder.layout import ITEMS
+
+    return int(pq.read_metadata(folder / ITEMS).num_rows)
 
 
 def record(done: Published, account: Account | None) -> dict[str, Any]:

@@ -107,30 +107,50 @@ def mask_embeddings(table: Table, rank: int, scales: Callable[[Ints], Floats] = 
     US = left[:, None] * met
     U = US / np.where(s > 1e-7 * s[0], s, np.inf)
     affinity = Affinity(users=US / left[:, None], items=V / right[:, None])
-    return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], affinity, structure_of(census, affinity))
+    structure = structure_of(census, affinity)
+    if structure == 0:  # who meets what follows from counts, as far as can be seen: the rest would be chance
+        affinity = Affinity(users=affinity.users[:, :1], items=affinity.items[:, :1])
+    return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], affinity, structure)
 
 
-_BY_CHANCE, _CLEAR = 0.2, 0.3
-"""(s_2 / s_last)^2 - 1 of masks without structure is at most 0.2, a hundred by a hundred and larger; from 0.3 on there
-are tastes in it."""
+_LEAST, _MORE, _CLEAR = 0.2, 0.1, 0.1
+"""(s_2 / s_last)^2 - 1 up to which a mask shows nothing: what chance gives and so much more, since counts differ, but
+never less than the first; so much above that there are clearly tastes in it."""
+
+_THIRD, _LAST = 4.088, 11.008
+"""Second and eighth zero of Airy's function, with the sign left out."""
 
 
-def mask_structure(s: Floats) -> float:
+def _by_chance(m: int, n: int) -> float:
+    """(s_2 / s_8)^2 - 1 of an m x n matrix of independent entries.
+
+    The squares of its leading singular values lie about (sqrt m + sqrt n)^2 - a_k c, c the width of its edge and a_k
+    the zeros of Airy's function (Johnstone 2001); s_0 is not one of them.
+    """
+    top = np.sqrt(m) + np.sqrt(n)
+    width = top * (m**-0.5 + n**-0.5) ** (1 / 3)
+    return float((top**2 - _THIRD * width) / max(top**2 - _LAST * width, width) - 1)
+
+
+def mask_structure(s: Floats, shape: tuple[int, int]) -> float:
     """How clearly the singular values of the degree-normalised mask stand out of their bulk, from 0 to 1 in quarters.
 
     s_0 is popularity times activity and s_1 may be what is left of it, since nobody meets an item twice; so s_2 is
-    compared with the last one, which is the edge of the bulk. Too small a mask shows nothing.
+    compared with the last one, which is the edge of the bulk. `shape` counts users and items that have ratings. Too
+    small a mask shows nothing.
     """
     if len(s) < RANK + 1 or s[-1] <= 0:
         return 0.0
-    excess = ((s[2] / s[-1]) ** 2 - 1 - _BY_CHANCE) / (_CLEAR - _BY_CHANCE)
+    nothing = max(_LEAST, _by_chance(*shape) + _MORE)
+    excess = ((s[2] / s[-1]) ** 2 - 1 - nothing) / _CLEAR
     return float(np.clip(np.rint(4 * excess) / 4, 0.0, 1.0))  # a division must not follow the last bits of a sum
 
 
 def structure_of(census: Census | Mask, affinity: Affinity) -> float:
     """`mask_structure`, read off an affinity: the lengths of its users' columns, as normalised, are singular values."""
     scaled = affinity.users * degree_scales(census.user_counts)[:, None]
-    return mask_structure(np.sqrt((scaled**2).sum(axis=0)))
+    shape = int(np.count_nonzero(census.user_counts)), int(np.count_nonzero(census.item_counts))
+    return mask_structure(np.sqrt((scaled**2).sum(axis=0)), shape)
 
 
 def shown_components(mask: Mask) -> Components:
