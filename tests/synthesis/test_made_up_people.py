@@ -17,8 +17,8 @@ def item_side(cells=40, factors=1):
     activity[3:5] = 100, 50
     crowd = Crowd(150.0, activity, np.linspace(30, 60, cells), np.ones(ACTIVITY_BINS))
     covariance = np.diag([0.2, 0.05, 0.01, *[0.3] * factors])
-    level, mean, doubt = np.full(ACTIVITY_BINS, 0.2), np.zeros(3 + factors), np.full(cells, 0.02)
-    return ItemSide(Scale(1, 5, 0.5), effects, doubt, features, 0.7, 0.3, level, mean, covariance, crowd)
+    level, mean, variance = np.full(ACTIVITY_BINS, 0.2), np.zeros(3 + factors), np.full(cells, 0.02)
+    return ItemSide(Scale(1, 5, 0.5), effects, variance, features, 0.7, 0.3, level, mean, covariance, crowd)
 
 
 @pytest.fixture(scope="module")

@@ -181,7 +181,7 @@ def test_the_precision_of_the_weights_is_a_sum_of_kronecker_products(small):
     np.testing.assert_allclose(_Problem(design, sums)._gram(effects), wanted, rtol=1e-4, atol=1e-5)
 
 
-def doubts_by_hand(dense, sums, e):
+def variances_by_hand(dense, sums, e):
     """Oracle: own sum with uncertain partners, the partners' own sums, and the prior; one row at a time."""
     P, Q = dense
     m, n = P.shape
@@ -198,18 +198,18 @@ def doubts_by_hand(dense, sums, e):
     return np.array(items), np.array(users)
 
 
-def test_doubts_and_hyper_parameters_follow_the_stated_fixed_point(small):
+def test_variances_and_hyper_parameters_follow_the_stated_fixed_point(small):
     design, dense, sums, effects = small
     default_ridge, default_share = np.array([3.0, 7.0, 11.0, 13.0, 17.0, 19.0]), 0.06
     new = _Problem(design, sums).solve(effects, default_ridge, default_share)
-    items, users = doubts_by_hand(dense, sums, effects)
+    items, users = variances_by_hand(dense, sums, effects)
     np.testing.assert_allclose(new.item_posterior_variance, items, rtol=1e-10)
     np.testing.assert_allclose(new.user_posterior_variance, users, rtol=1e-10)
-    for effect, doubt, old, share in (
+    for effect, variance, old, share in (
         (new.item, items, effects.item_prior_variance, new.item_prior_variance),
         (new.user, users, effects.user_prior_variance, new.user_prior_variance),
     ):  # fmt: skip
-        dof = sum(1 - v / old for v in doubt)
+        dof = sum(1 - v / old for v in variance)
         assert share == pytest.approx((sum(a * a for a in effect) + _PSEUDO * default_share) / (dof + _PSEUDO))
     groups = design.weight_groups.ravel()
     block = np.linalg.inv(_Problem(design, sums)._gram(effects) + np.diag(effects.ridge[groups]))
@@ -231,18 +231,18 @@ def test_own_messages_are_what_a_sum_says_with_everything_else_at_its_posterior(
             assert (items.value[j], items.variance[j]) == (0, 1e12)
             continue
         rest = sums.item_values[j] - GAIN * p @ (W[:, j] + e.user)
-        doubt = sums.item_variance[j] + GAIN**2 * p**2 @ e.user_posterior_variance
+        variance = sums.item_variance[j] + GAIN**2 * p**2 @ e.user_posterior_variance
         assert items.value[j] == pytest.approx(rest / (GAIN * p.sum()))
-        assert items.variance[j] == pytest.approx(doubt / (GAIN * p.sum()) ** 2)
+        assert items.variance[j] == pytest.approx(variance / (GAIN * p.sum()) ** 2)
     for u in range(12):
         q = Q[u]
         if not q.any():
             assert (users.value[u], users.variance[u]) == (0, 1e12)
             continue
         rest = sums.user_values[u] - GAIN * q @ (W[u] + e.item)
-        doubt = sums.user_variance[u] + GAIN**2 * q**2 @ e.item_posterior_variance
+        variance = sums.user_variance[u] + GAIN**2 * q**2 @ e.item_posterior_variance
         assert users.value[u] == pytest.approx(rest / (GAIN * q.sum()))
-        assert users.variance[u] == pytest.approx(doubt / (GAIN * q.sum()) ** 2)
+        assert users.variance[u] == pytest.approx(variance / (GAIN * q.sum()) ** 2)
 
 
 def simulated(m, n, density, item_variance, user_variance, noise, seed):
@@ -292,13 +292,13 @@ def test_a_start_is_near_what_more_rounds_find():
     design, _, sums, _, _ = simulated(300, 250, 0.12, 0.1, 0.01, 1.0, 4)
     exact, start = (learn_effects(design, sums, ridge(0.25, 1e-4), 0.25, as_start=rough) for rough in (False, True))
     off = np.concatenate([start.item - exact.item, start.user - exact.user])
-    doubt = np.concatenate([exact.item_posterior_variance, exact.user_posterior_variance])
-    assert 0 < np.mean(off**2) < np.mean(doubt) / 25
+    variance = np.concatenate([exact.item_posterior_variance, exact.user_posterior_variance])
+    assert 0 < np.mean(off**2) < np.mean(variance) / 25
     for side in ("item_prior_variance", "user_prior_variance"):
         assert getattr(exact, side) / 1.25 < getattr(start, side) < getattr(exact, side) * 1.25
 
 
-def test_doubts_are_honest_about_the_error_of_the_effects():
+def test_variances_are_honest_about_the_error_of_the_effects():
     """Distribution test: squared errors average to the stated posterior variance, centred within each side."""
     ratios = []
     for seed in range(10, 13):

@@ -74,7 +74,7 @@ def test_without_what_was_fitted_it_would_be_too_small():
     assert found / pairs < 0.04
 
 
-def test_its_doubt_is_what_estimates_scatter_by_where_there_is_no_taste():
+def test_its_error_is_what_estimates_scatter_by_where_there_is_no_taste():
     runs = np.array([People(60, 10, 0.0, seed).sums() for seed in range(150)])
     assert np.mean(runs[:, 2]) == pytest.approx(np.var(runs[:, 0]), rel=0.35)
 

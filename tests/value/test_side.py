@@ -114,12 +114,12 @@ def test_normal_equations_are_sums_over_each_rows_entries_added_where_they_belon
 
 
 def test_scores_are_compared_with_what_a_fitted_mean_leaves_to_be_expected():
-    """E[((z - eta) w)^2] = w - w^2 doubt, the doubt at most nine tenths of 1 / w; sums of any number of ratings."""
+    """E[((z - eta) w)^2] = w - w^2 v, the variance v at most nine tenths of 1 / w; sums of any number of ratings."""
     rng = np.random.default_rng(4)
     for n in (0, 1, 4096, 10_001):
-        off, w, doubt = rng.normal(size=n), rng.uniform(0.1, 9, n), rng.uniform(0, 1, n)
-        expected = w - w**2 * np.minimum(doubt, 0.9 / w)
-        np.testing.assert_allclose(scores(off, w, doubt), [((off * w) ** 2).sum(), expected.sum()], rtol=1e-10)
+        off, w, variance = rng.normal(size=n), rng.uniform(0.1, 9, n), rng.uniform(0, 1, n)
+        expected = w - w**2 * np.minimum(variance, 0.9 / w)
+        np.testing.assert_allclose(scores(off, w, variance), [((off * w) ** 2).sum(), expected.sum()], rtol=1e-10)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 64, 130])

@@ -53,7 +53,7 @@ def test_it_is_unbiased_whatever_the_noise(t, noise):
 
 
 @pytest.mark.parametrize("t", [0.0, 0.12, 0.5])
-def test_its_doubt_is_what_estimates_scatter_by(t):
+def test_its_error_is_what_estimates_scatter_by(t):
     runs = np.array([pair_variance(sums_of(*drawn(t, seed)), TYPICAL) for seed in range(300)])
     assert np.mean(runs[:, 1]) == pytest.approx(runs[:, 0].var(), rel=0.35)
 

@@ -58,5 +58,5 @@ def promising_event(counts: Counts, others: Counts) -> Event:
     order = np.argsort(-np.sign(ratio) * np.maximum(np.abs(ratio) - noise, 0), kind="stable")
     hits, misses = np.cumsum(counts[order]) + 0.5, np.cumsum(others[order]) + 0.5
     n = counts.sum() + 1.0
-    doubt = np.sqrt(np.maximum(1 / hits - 1 / n, 0)) + np.sqrt(np.maximum(1 / misses - 1 / n, 0))
-    return order[: int(np.argmax(np.log(hits / misses) - _CAUTION * doubt)) + 1]
+    deviation = np.sqrt(np.maximum(1 / hits - 1 / n, 0)) + np.sqrt(np.maximum(1 / misses - 1 / n, 0))
+    return order[: int(np.argmax(np.log(hits / misses) - _CAUTION * deviation)) + 1]

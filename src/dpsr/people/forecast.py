@@ -189,8 +189,8 @@ def _moments_sensitivity() -> float:
 
 def _cells(population: Population, unit: Weights, uncertainty: Floats) -> Cells:
     lam = population.ratings * unit.mean
-    zero, doubt = np.zeros(len(lam)), np.full(len(lam), _HIDDEN**2)
-    return Cells(zero, uncertainty, zero, doubt, lam, lam, zero)
+    zero, hidden = np.zeros(len(lam)), np.full(len(lam), _HIDDEN**2)
+    return Cells(zero, uncertainty, zero, hidden, lam, lam, zero)
 
 
 def _taste(population: Population, mu: float, asking: _AskingPeople | _AskingRatings, declared: bool) -> float:

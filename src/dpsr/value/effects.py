@@ -29,7 +29,7 @@ from dpsr.arrays import Floats
 from dpsr.linalg.normal_equations import inverse, outer_gram
 from dpsr.value.design import Design
 from dpsr.value.noisy_sums import NoisySums
-from dpsr.value.priors import EFFECT, doubted_ridge
+from dpsr.value.priors import EFFECT, cautious_ridge
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +69,12 @@ class EffectObservation:
 _PSEUDO = 10.0
 """Pseudo-observations behind each prior variance: they decide where a side has hardly any rows."""
 
-_DOUBTED = 0.1
+_CAUTION = 0.1
 """A side's own effect is believed to be a tenth of the typical until it shows; typical sides show at once."""
 
 _COEFFICIENTS = 3.0
 """The same for the ridge of a group of W, which is believed to be less than typical until it shows
-(`doubted_ridge`)."""
+(`cautious_ridge`)."""
 
 _ROUNDS, _FEW_ROUNDS, _STEPS = 6, 3, 40
 _ENOUGH, _EXACT = 1e-4, 1e-6
@@ -90,7 +90,7 @@ def learn_effects(
     Roughly, where it is the start of sweeps over noisy ratings: these learn effects and their variances anew.
     """
     (m, n), t = design.census.shape, EFFECT * variance
-    doubted = doubted_ridge(ridge)
+    cautious = cautious_ridge(ridge)
     shape = design.z.shape[1], design.x.shape[1]
     start = Effects(np.zeros(shape), np.zeros(n), np.zeros(m), ridge, t, t, np.full(n, t), np.full(m, t))
     problem = _Problem(design, sums)
@@ -98,7 +98,7 @@ def learn_effects(
     rounds = _FEW_ROUNDS if as_start else _ROUNDS
     for done in range(1, rounds + 1):
         exact = done == rounds and not as_start
-        effects = problem.solve(effects, doubted, _DOUBTED * t, enough=_EXACT if exact else _ENOUGH)
+        effects = problem.solve(effects, cautious, _CAUTION * t, enough=_EXACT if exact else _ENOUGH)
     return effects
 
 
@@ -107,17 +107,17 @@ def own_observations(design: Design, sums: NoisySums, effects: Effects) -> tuple
     problem, g = _Problem(design, sums), sums.gain
     of_items, of_users = problem.forward(replace(effects, item=effects.item * 0, user=effects.user * 0))
     from_users, from_items = problem.partners(effects.user, effects.item)
-    doubt_i, doubt_u = problem.doubts(effects.user_posterior_variance, effects.item_posterior_variance)
-    items = _message(
-        sums.item_values - of_items - g * from_users, sums.item_variance + g**2 * doubt_i, g * problem.item_weight
+    partners_i, partners_u = problem.partner_variances(effects.user_posterior_variance, effects.item_posterior_variance)
+    items = _observation(
+        sums.item_values - of_items - g * from_users, sums.item_variance + g**2 * partners_i, g * problem.item_weight
     )
-    users = _message(
-        sums.user_values - of_users - g * from_items, sums.user_variance + g**2 * doubt_u, g * problem.user_weight
+    users = _observation(
+        sums.user_values - of_users - g * from_items, sums.user_variance + g**2 * partners_u, g * problem.user_weight
     )
     return items, users
 
 
-def _message(residual: Floats, variance: Floats, total: Floats) -> EffectObservation:
+def _observation(residual: Floats, variance: Floats, total: Floats) -> EffectObservation:
     safe = np.where(total > 0, total, 1.0)
     return EffectObservation(np.where(total > 0, residual / safe, 0.0), np.where(total > 0, variance / safe**2, 1e12))
 
@@ -133,14 +133,14 @@ class _Problem:
         )
         self.x_sum, self.z_sum = of_item[:, :-1], of_user[:, :-1]
         self.item_weight, self.user_weight = of_item[:, -1], of_user[:, -1]
-        self.item_square, self.user_square = self.doubts(np.ones(m), np.ones(n))
+        self.item_square, self.user_square = self.partner_variances(np.ones(m), np.ones(n))
 
     def partners(self, users: Floats, items: Floats) -> tuple[Floats, Floats]:
         """Sums of the raters' values in items' sums, and of the rated items' values in users' sums, as weighted."""
         w = self.sums.weights
         return w.both(users, items, w.item_weights, w.user_weights)
 
-    def doubts(self, users: Floats, items: Floats) -> tuple[Floats, Floats]:
+    def partner_variances(self, users: Floats, items: Floats) -> tuple[Floats, Floats]:
         """The same of variances: weights count twice."""
         w = self.sums.weights
         return w.both(users, items, w.item_weights**2, w.user_weights**2)
@@ -217,8 +217,8 @@ class _Problem:
         """Posterior variances of the effects: own sum with uncertain partners, and the partners' sums."""
         s, w, g = self.sums, self.sums.weights, self.sums.gain
         own_i, own_u = (g * self.item_weight) ** 2, (g * self.user_weight) ** 2
-        doubt_i, doubt_u = self.doubts(e.user_posterior_variance, e.item_posterior_variance)
-        around_i, around_u = s.item_variance + g**2 * doubt_i, s.user_variance + g**2 * doubt_u
+        partners_i, partners_u = self.partner_variances(e.user_posterior_variance, e.item_posterior_variance)
+        around_i, around_u = s.item_variance + g**2 * partners_i, s.user_variance + g**2 * partners_u
         through_u, through_i = w.both(
             g**2 / (around_u + own_u * e.user_posterior_variance),
             g**2 / (around_i + own_i * e.item_posterior_variance),
@@ -243,12 +243,12 @@ class _Problem:
         return gram + self._pooled_precision(e)
 
     def _conjugate_gradients(
-        self, theta: Floats, prior: Floats, block: Floats, doubts: Floats, enough: float
+        self, theta: Floats, prior: Floats, block: Floats, variances: Floats, enough: float
     ) -> Floats:
         s, q = self.sums, len(block)
 
         def precondition(r: Floats) -> Floats:
-            return np.concatenate([block @ r[:q], doubts * r[q:]])
+            return np.concatenate([block @ r[:q], variances * r[q:]])
 
         def apply(t: Floats) -> Floats:
             return self._weighted(*self._forward(t)) + prior * t

@@ -21,7 +21,7 @@ from dpsr.engine.incidence import ColumnStack, at_ratings, moments_at_ratings
 from dpsr.value.design import Design
 from dpsr.value.effects import EffectObservation, Effects
 from dpsr.value.kernels import packed_size
-from dpsr.value.priors import COEFFICIENT, EFFECT, FACTORS, SLOPES, doubted_ridge
+from dpsr.value.priors import COEFFICIENT, EFFECT, FACTORS, SLOPES, cautious_ridge
 from dpsr.value.side import Evidence, Posterior, Prior, Rows, posterior
 from dpsr.value.start import Belief, effect_variances, leading_directions
 from dpsr.value.sweep import CHOICE, NOISY, SYMBOL, WEIGHT, Reader, Sides, Sweep, Tally
@@ -79,8 +79,8 @@ class EvidenceState:
         user_ridge = np.array([1e6, 1 / (COEFFICIENT[3] * variance)])
         sums: dict[str, Floats | float] = {"centre": effects.weights, "known": effects.pooled_precision}
         return (
-            Prior.of(design.z, design.weight_groups, start_ridge, doubted_ridge(ridge), item, **sums),
-            Prior.of(design.x, user_groups, user_ridge, doubted_ridge(user_ridge), user),
+            Prior.of(design.z, design.weight_groups, start_ridge, cautious_ridge(ridge), item, **sums),
+            Prior.of(design.x, user_groups, user_ridge, cautious_ridge(user_ridge), user),
         )
 
     @property

@@ -59,13 +59,13 @@ def add_normal_equations(
     """
     size, direct = partners.shape[1] - d, len(places) == 0
     for part in prange(-(-(len(ptr) - 1) // _ROWS)):
-        hi, doubt, full = np.empty(d, np.float32), np.empty(size, np.float32), np.empty((d, d), np.float32)
+        hi, uncertain, full = np.empty(d, np.float32), np.empty(size, np.float32), np.empty((d, d), np.float32)
         few = np.empty((_FEW, d), np.float32)
         for i in range(part * _ROWS, min((part + 1) * _ROWS, len(ptr) - 1)):
             start, stop, ai = ptr[i], ptr[i + 1], a[to[i]]
             rows = few[: stop - start] if stop - start <= _FEW else np.empty((stop - start, d), np.float32)
             hi[:] = 0
-            doubt[:] = 0
+            uncertain[:] = 0
             for e in range(start, stop):
                 at = e if direct else np.int64(places[e])
                 root, product = pairs[at, 0], pairs[at, 1]
@@ -74,13 +74,13 @@ def add_normal_equations(
                     hi[p] += product * line[p]
                     row[p] = root * line[p]
                 for p in range(size):
-                    doubt[p] += root * root * line[d + p]
+                    uncertain[p] += root * root * line[d + p]
             if stop - start <= _FEW:
                 _square(rows, full)
             else:
                 np.dot(rows.T, rows, full)
             _add_packed(full, ai)
-            _add_corner(doubt, d, ai)
+            _add_corner(uncertain, d, ai)
             for p in range(d):
                 h[to[i], p] += hi[p]
 
@@ -118,17 +118,17 @@ def _add_corner(corner: Singles, d: int, packed: AnyFloats) -> None:
 
 
 @fast_parallel_kernel
-def scores(off: AnyFloats, weight: AnyFloats, doubt: AnyFloats) -> AnyFloats:
-    """Squared scores ((z - eta) w)^2 and what is expected of them, w - w^2 doubt, summed over ratings.
+def scores(off: AnyFloats, weight: AnyFloats, variance: AnyFloats) -> AnyFloats:
+    """Squared scores ((z - eta) w)^2 and what is expected of them, w - w^2 variance, summed over ratings.
 
-    A doubt is not believed to exceed nine tenths of what the rating itself leaves open.
+    A posterior variance is not believed to exceed nine tenths of what the rating itself leaves open.
     """
     parts = np.zeros((-(-len(off) // _PART), 2))
     for part in prange(len(parts)):
         for e in range(part * _PART, min((part + 1) * _PART, len(off))):
             w = weight[e]
             parts[part, 0] += (off[e] * w) ** 2
-            parts[part, 1] += w - w * min(doubt[e] * w, 0.9)
+            parts[part, 1] += w - w * min(variance[e] * w, 0.9)
     return parts.sum(axis=0)
 
 

@@ -77,8 +77,8 @@ _DOUBTED = 0.2
 """A group of W is believed to be a fifth of the typical until it shows."""
 
 
-def doubted_ridge(ridge: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The ridge that evidence is weighed against: the constant as it is, every other group doubted."""
+def cautious_ridge(ridge: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The ridge that evidence is weighed against: the constant as it is, every other group with caution."""
     return np.r_[ridge[:1], ridge[1:] / _DOUBTED]
 
 

@@ -81,10 +81,10 @@ def pair_variance(sums: Floats, typical: float) -> tuple[float, float]:
     return found, 2 * float(np.sum((share * weight * (1 + max(found, 0.0) * weight)) ** 2)) / pairs**2
 
 
-def moved(belief: Belief, found: float, doubt: float, typical: float) -> float:
+def moved(belief: Belief, found: float, error: float, typical: float) -> float:
     """The belief after pairs were looked at."""
     before = typical**2 / (1 + belief.known / 2)
-    return max(belief.variance + before / (before + doubt) * (found - belief.variance), 0.0)
+    return max(belief.variance + before / (before + error) * (found - belief.variance), 0.0)
 
 
 _EXCESS, _BY_CHANCE = "excess", "by chance"

@@ -142,11 +142,11 @@ class Tally:
 
         A bold pass takes partners for known and has no posterior variance to speak of: scores alone count.
         """
-        squares, expected, _, doubt, total, total2, weight, weight2 = self.sums
+        squares, expected, _, uncertain, total, total2, weight, weight2 = self.sums
         if expected <= 0:
             return before
         scores = np.log(squares / expected)
-        left = variance - (total2 / n - (total / n) ** 2) - doubt / n
+        left = variance - (total2 / n - (total / n) ** 2) - uncertain / n
         rest = np.log(max(left / before, _LEAST_LEFT))
         rho = min(before * weight2 / weight, 1.0)
         share = 0.0 if bold else (1 - rho**2) * min(2 * before / variance, 1.0) ** 2
@@ -224,7 +224,7 @@ class Sweep:
         return _partners(np.column_stack([s.z, s.g]), covariance, self._root)
 
     @cached_property
-    def _items_in_doubt(self) -> Floats:
+    def _item_moments(self) -> Floats:
         s = self.sides
         assert s.items is not None
         return np.column_stack([np.column_stack([s.z, s.g]) ** 2, s.items.variance])
@@ -253,10 +253,10 @@ class Sweep:
         if s.items is None:
             return
         own = np.column_stack([s.x[block.users], users.mean[:, s.z.shape[1] :]]) ** 2
-        doubt = at_ratings(block, np.column_stack([users.variance, own]), self._items_in_doubt)
-        tally[3] += doubt.sum()
+        variance = at_ratings(block, np.column_stack([users.variance, own]), self._item_moments)
+        tally[3] += variance.sum()
         with threads_for(8 * len(w)):
-            tally[:2] += scores(off, w, doubt)
+            tally[:2] += scores(off, w, variance)
         tally[6:] += w.sum(), w @ w
 
 

@@ -49,10 +49,10 @@ def pair_sums(
         for e in range(n):
             z, w = fitted[items[start + e]], weight[start + e]
             K[e] = features[items[start + e]]
-            doubt, size, length = 0.0, 0.0, 0.0
+            variance, size, length = 0.0, 0.0, 0.0
             for p in range(q):
                 for r in range(q):
-                    doubt += z[p] * C[p, r] * z[r]
+                    variance += z[p] * C[p, r] * z[r]
             for i in range(d):
                 along = K[e, i]
                 for p in range(q):
@@ -61,7 +61,7 @@ def pair_sums(
                 size += K[e, i] ** 2
                 length += PK[e, i] ** 2
                 trace += PK[e, i] * K[e, i]
-            found -= size * w**2 * (off[start + e] ** 2 + doubt)
+            found -= size * w**2 * (off[start + e] ** 2 + variance)
             own += size * length
         square = _square(K, PK)
         share = 1 / (1 + typical * square / max(trace, 1e-30)) ** 2

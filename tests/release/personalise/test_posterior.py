@@ -102,15 +102,15 @@ def test_the_cavity_undoes_exactly_what_one_reading_taught_the_item():
     side = ItemVectors(after_b[None], packed(after_C), p, p + k)
     one = np.array([0, 1]), np.array([0], dtype=np.int32), a[None]
     readings = Readings(np.array([a @ after_b]), np.array([t]), np.array([w]))
-    base, factors, doubt = cavity(*one, side, readings)
+    base, factors, variance = cavity(*one, side, readings)
     np.testing.assert_allclose(base, b[:p] @ a[:p], rtol=1e-4)
     np.testing.assert_allclose(factors[0], b[p:], rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(doubt, a @ C @ a, rtol=1e-4)
+    np.testing.assert_allclose(variance, a @ C @ a, rtol=1e-4)
     left_in = cavity(*one, side, readings._replace(weight=np.zeros(1)))
     assert abs(left_in[0][0] - b[:p] @ a[:p]) > 1e-2, "an own reading that is left in would be seen"
 
 
-def test_a_rating_that_taught_almost_all_that_is_known_leaves_a_finite_doubt():
+def test_a_rating_that_taught_almost_all_that_is_known_leaves_a_finite_variance():
     """The extreme: nothing but this reading is known of an item, and the weight claims more than there is."""
     side = ItemVectors(np.ones((1, 1)), np.full((1, 1), 0.5, np.float32), 1, 1)
     readings = Readings(np.zeros(1), np.ones(1), np.array([1e9]))
@@ -120,7 +120,7 @@ def test_a_rating_that_taught_almost_all_that_is_known_leaves_a_finite_doubt():
 
 
 def test_an_item_known_badly_moves_a_person_less(with_readings):
-    """The safe side: more doubt about items never makes own ratings weigh more."""
+    """The safe side: more uncertainty about items never makes own ratings weigh more."""
     side = side_of(with_readings)
     person, y = one_person(with_readings, int(np.argmax(with_readings.release.mask.user_counts)))
     own = without_own(side, person)

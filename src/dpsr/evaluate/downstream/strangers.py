@@ -113,19 +113,19 @@ def _listed(test: Ratings, seed: int) -> Ratings:
     return test[np.isin(test.mask.users, chosen)]
 
 
-Made = tuple[RatingTable, pa.Array, Callable[[pa.Array], pa.Array]]
+TrainingTable = tuple[RatingTable, pa.Array, Callable[[pa.Array], pa.Array]]
 
 
 def _tables(
     split: PeopleSplit, release: ItemRelease, epsilon: float, seed: int, people: int | None
-) -> dict[str, Callable[[], Made]]:
+) -> dict[str, Callable[[], TrainingTable]]:
     """How each table is made: the table, its items, and how it calls real ones."""
     train = split.train
 
-    def of_values(values: Floats) -> Made:
+    def of_values(values: Floats) -> TrainingTable:
         return RatingTable(train.mask, values, train.scale), train.mask.item_ids, lambda ids: ids
 
-    def made_up() -> Made:
+    def made_up() -> TrainingTable:
         rows = release.synthesise(people)
         table = Ratings.from_arrays(*(rows[name] for name in ("user", "item", "rating")), scale=train.scale)
         return (
