@@ -1,5 +1,6 @@
 """What the documentation shows is run: Python blocks as they stand, boxed commands through the real entry point."""
 
+import math
 import re
 import shlex
 import subprocess
@@ -82,6 +83,20 @@ def test_every_command_is_in_the_guide(name):
 def test_links_lead_somewhere(name):
     for target in re.findall(r"\]\(([^)#]+)", (DOCS / name).read_text("utf-8")):
         assert (DOCS / target).exists(), target
+
+
+def test_odds_in_words_are_rounded_to_the_safe_side():
+    said = {
+        (float(percent), float(epsilon))
+        for page in (DOCS.parent / "README.md", *DOCS.glob("*.md"))
+        for line in page.read_text("utf-8").splitlines()
+        if "fifty-fifty" in line
+        for percent, epsilon in re.findall(r"([\d.]+) % at ε = ([\d.]+)", line)
+    }
+    assert {epsilon for _, epsilon in said} == {1.0, 2.0, 3.0}
+    for percent, epsilon in said:
+        bound = 100 / (1 + math.exp(-epsilon))
+        assert bound <= percent < bound + 0.1, f"{percent} % at epsilon = {epsilon:g}"
 
 
 def test_the_documents_name_no_path_of_a_machine():
