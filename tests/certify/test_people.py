@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 from scipy.stats import norm
 
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import PUBLIC_FACTS
 from dpsr.certify.check import check_certificate
-from dpsr.certify.normal_price import SAMPLER_SLACK
+from dpsr.certify.normal_price import SAMPLER_SLACK, gaussian_delta, gaussian_epsilon
 from dpsr.certify.people import (
     MOMENTS,
     MOST_NAMED,
@@ -262,18 +263,81 @@ def exact_delta(squared_mu, epsilon):
 PARTS = (person("levels", 20.0), person("scores", 4.0), person(MOMENTS, 5.0), person(NAMES, 6.0))
 
 
-@pytest.mark.parametrize("unit", ["value", "rating", "user"])
-def test_the_price_at_every_unit_is_that_of_the_summed_squares_on_the_safe_side_and_tight(unit):
-    """Oracle: the formula with 60 digits, squares written out by hand, less what names and the sampler add."""
-    squares = {"user": (1, 1, 1, 1), "rating": (4, 4, 2, 2), "value": (4, 4, 2, 0)}[unit]
-    squared_mu = sum(Fraction(s, d * d) for s, d in zip(squares, (20, 4, 5, 6), strict=True))
-    made = certificate(*PARTS)
-    price = made.protection[unit]
+def allowed(nominal, delta=1e-5):
+    """Oracle: the largest mu^2 at which 60 digits leave delta, less a tenth for names and what the sampler adds."""
     with mpmath.workdps(60):
-        left = mpmath.mpf(1e-5) - SAMPLER_SLACK - PARTS[-1].tail(unit)
-        assert exact_delta(squared_mu, price.epsilon) <= left
-        assert exact_delta(squared_mu, price.epsilon * (1 - 1e-9)) > left * (1 - mpmath.mpf("1e-6"))
+        room = mpmath.mpf(delta) - mpmath.mpf(0.1 * delta) - SAMPLER_SLACK
+        low, high = mpmath.mpf(0), mpmath.mpf(20)
+        for _ in range(160):
+            middle = (low + high) / 2
+            squared = Fraction(int(middle * 2**200), 2**200)
+            low, high = (middle, high) if exact_delta(squared, nominal) <= room else (low, middle)
+        return low
+
+
+@pytest.mark.parametrize("unit", ["value", "rating"])
+def test_another_unit_pays_what_the_dearest_course_of_answers_would_cost_it(unit):
+    """Oracle: four times all that may be asked, with 60 digits, less what names and the sampler add to delta."""
+    price = certificate(*PARTS, nominal=2.0).protection[unit]
+    with mpmath.workdps(60):
+        most = 4 * allowed(2.0)
+        left = mpmath.mpf(1e-5) - SAMPLER_SLACK - (0 if unit == "value" else mpmath.mpf(1e-6))
+        squared = Fraction(int(most * 2**200), 2**200)
+        assert exact_delta(squared * (1 - Fraction(1, 10**8)), price.epsilon) <= left
+        assert exact_delta(squared, price.epsilon * (1 - 1e-7)) > left
     assert price.delta == 1e-5
+
+
+def test_the_unit_itself_pays_what_was_asked_for_unless_more_was_spent():
+    squared_mu = sum(Fraction(1, d * d) for d in (20, 4, 5, 6))
+    with mpmath.workdps(60):
+        left = mpmath.mpf(1e-5) - SAMPLER_SLACK - mpmath.mpf(1e-6)
+        less, more = certificate(*PARTS, nominal=5.0), certificate(*PARTS, nominal=0.5)
+        assert less.epsilon == 5.0
+        assert less.private
+        assert exact_delta(squared_mu, more.epsilon) <= left
+        assert exact_delta(squared_mu, more.epsilon * (1 - 1e-9)) > left * (1 - mpmath.mpf("1e-6"))
+    assert more.epsilon > 0.5
+
+
+def delta_of_two(first, second, epsilon):
+    """Exactly: delta of two questions to neighbours `first` apart, then second(answer) apart, by integration.
+
+    P puts the answer about `first`, Q about 0; what is left of epsilon then goes to the second question.
+    """
+    x = np.linspace(-14, 14 + first, 200_001)
+    mu, left = second(x), epsilon - first * x + first**2 / 2
+    with np.errstate(over="ignore", divide="ignore"):
+        told = ndtr(mu / 2 - left / mu) - np.exp(np.minimum(left, 700)) * ndtr(-mu / 2 - left / mu)
+    known = np.maximum(1 - np.exp(np.minimum(left, 700)), 0)  # where nothing more is asked
+    density = np.exp(-((x - first) ** 2) / 2) / np.sqrt(2 * np.pi)
+    return float(np.trapezoid(density * np.where(mu > 0, told, known), x))
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+def test_questions_chosen_after_answers_tell_no_more_than_the_most_they_may_spend(epsilon):
+    """Tight where every course spends all of it, safe where some stop early, however the answer decides."""
+    M, first = 1.3, 0.6
+    rest = np.sqrt(M - first**2)
+    bound = gaussian_delta(Fraction(M), epsilon)
+    assert delta_of_two(first, lambda x: np.full(len(x), rest), epsilon) == pytest.approx(bound, rel=1e-6)
+    for stops in (lambda x: x > 0.3, lambda x: x < 0.3, lambda x: np.abs(x - 0.3) > 1, lambda x: np.cos(4 * x) > 0):
+        told = delta_of_two(first, lambda x, stops=stops: np.where(stops(x), 0.0, rest), epsilon)
+        assert gaussian_delta(Fraction(first) ** 2, epsilon) < told < bound
+
+
+def test_what_one_course_of_answers_saved_at_another_unit_cannot_be_promised():
+    """The extremal example: the answer decides whether the rest goes into counts (squares 2) or into scores (4).
+
+    If every release stated what its own course cost, most would state less than an attacker gets.
+    """
+    M, first = 1.0, 0.2
+    rest = M - first**2
+    cheap, dear = 2 * M, 2 * first**2 + 4 * rest
+    stated = gaussian_epsilon(Fraction(cheap), 1e-5)
+    told = delta_of_two(np.sqrt(2) * first, lambda x: np.where(x > 1.5, np.sqrt(4 * rest), np.sqrt(2 * rest)), stated)
+    assert told > 10 * 1e-5
+    assert told < gaussian_delta(Fraction(dear), stated) < gaussian_delta(Fraction(4 * M), stated)
 
 
 def test_the_price_agrees_with_googles_accountant_within_its_grid():
@@ -281,7 +345,8 @@ def test_the_price_agrees_with_googles_accountant_within_its_grid():
 
     parts = [pld.from_gaussian_mechanism(d, value_discretization_interval=1e-3) for d in (4.0, 5.0, 20.0)]
     theirs = parts[0].compose(parts[1]).compose(parts[2]).get_epsilon_for_delta(1e-5)
-    assert certificate(*PARTS[:3]).epsilon == pytest.approx(theirs, abs=5e-3)
+    declared = {**certificate().public, "declared_items": 32}
+    assert certificate(*PARTS[:3], nominal=0.1, public=declared).epsilon == pytest.approx(theirs, abs=5e-3)
 
 
 def test_a_person_is_not_protected_by_questions_to_ratings():
@@ -337,8 +402,8 @@ def part_of(record, name):
         (lambda r: part_of(r, NAMES).update(most_named=None), "most_named"),
         (lambda r: part_of(r, "scores").update(most_named=64), "cannot be priced"),
         (lambda r: part_of(r, "scores").update(numbers=63), "as many sums"),
-        (lambda r: r.update(epsilon=r["epsilon"] * 0.99), "its parts add up to"),
-        (lambda r: r.update(nominal_delta=r["delta"] / 2), "its parts add up to"),
+        (lambda r: r.update(epsilon=r["epsilon"] * 0.99), "its parts may add up to"),
+        (lambda r: r.update(nominal_delta=r["delta"] / 2), "its parts may add up to"),
         (lambda r: r["protection"].update(user={"epsilon": 0.1, "delta": 1e-5}), "each unit"),
         (lambda r: r["protection"].update(rating=r["protection"]["user"]), "each unit"),
         (lambda r: r["public"].update(cells=0), "public"),
@@ -384,7 +449,7 @@ def test_a_threshold_that_is_too_low_for_the_items_that_count_is_refused():
     """Forged so that all stated figures fit: more is spent than was asked for, and it may not call itself private."""
     variance = 36 * B * B
     low = person(NAMES, 6.0, threshold=person_threshold(variance, 1e-6, 32), most_named=32)
-    nominal = certificate(*PARTS[:-1], low).epsilon
+    nominal = certificate(*PARTS[:-1], low, nominal=0.1).epsilon
     assert examined(certificate(*PARTS[:-1], low, nominal=nominal).to_record()) == []
     forged = certificate(*PARTS[:-1], replace(low, most_named=64), nominal=nominal)
     assert any("calls itself private although" in words for words in examined(forged.to_record()))

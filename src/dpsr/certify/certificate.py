@@ -11,6 +11,12 @@ and where people are asked, squares of mu (Gaussian differential privacy): epsil
 
     gaussian_delta(sum of mu^2, epsilon) + what names and the sampler add  <=  delta,   the delta that was asked for.
 
+**Whatever the answers.** There the noise of a question follows from earlier answers, so that what is spent does, too.
+Promised is what holds for every course of answers: M, the largest sum of squares that the epsilon and delta asked for
+allow, which the vault never exceeds (`normal_price`). So the price of the unit is what was asked for, unless more was
+spent; another unit's is that of 4 M, for no question costs it more than four times as much, and what this course of
+answers has saved does not count.
+
 Nothing that follows from the parts is a field: whoever reads a certificate computes its price, for every unit. People
 look at it as one row for each question, in a frame or as HTML in a notebook.
 """
@@ -29,7 +35,7 @@ from math import inf, nextafter
 from typing import Any, NamedTuple, TypeAlias
 
 from dpsr.certify.amounts import float_below, float_up, sum_up
-from dpsr.certify.normal_price import SAMPLER_SLACK, gaussian_epsilon
+from dpsr.certify.normal_price import SAMPLER_SLACK, affordable_squared_mu, gaussian_epsilon
 from dpsr.certify.odds import epsilon_text
 from dpsr.certify.parts import (
     ChannelPart,
@@ -41,9 +47,9 @@ from dpsr.certify.parts import (
     SumsPart,
     price_together,
 )
-from dpsr.certify.people import NormalPart, PersonPart, RatingPart
+from dpsr.certify.people import MOST_REPLACED, NAMES_DELTA, NormalPart, PersonPart, RatingPart, root_up
 from dpsr.certify.unproved import DeclaredPart, PublishedPart
-from dpsr.errors import ParameterError
+from dpsr.errors import ParameterError, PrivacyError
 
 Protection: TypeAlias = dict[str, Price | None]
 
@@ -174,13 +180,39 @@ class Certificate:
         asked = [part for part in self.parts if isinstance(part, NormalPart) and part.unit == self.unit]
         if len(asked) != len(self.parts):
             return None  # another unit's questions: nothing is promised about them together
-        squares = [part.squared_mu(unit) for part in asked]
-        if None in squares:
+        if any(part.squared_mu(unit) is None for part in asked):
             return None
-        beside = sum((Fraction(part.tail(unit)) for part in asked), Fraction(SAMPLER_SLACK))
-        left = float_below(max(Fraction(self.nominal_delta) - beside, Fraction(0)))
-        squared_mu = sum((square for square in squares if square is not None), Fraction(0))
-        return Price(gaussian_epsilon(squared_mu, left), self.nominal_delta)
+        spent = _spent(asked)
+        if unit == self.unit:
+            epsilon = gaussian_epsilon(spent, self._left_of_delta(asked, unit))
+            return Price(max(epsilon, self.nominal or 0.0), self.nominal_delta)
+        most = MOST_REPLACED * max(spent, self._allowed)
+        return Price(gaussian_epsilon(most, self._left_of_delta(asked, unit)), self.nominal_delta)
+
+    @cached_property
+    def mu(self) -> float | None:
+        """What this course of answers cost people together, rounded up; None at the unit `value`."""
+        asked = [part for part in self.parts if isinstance(part, NormalPart) and part.unit == self.unit]
+        return None if self.unit == "value" else root_up(_spent(asked))
+
+    def _left_of_delta(self, asked: Sequence[NormalPart], unit: str) -> float:
+        """What names and the sampler leave of delta; names have their share of it, or more if they take more."""
+        taken = sum((Fraction(part.tail(unit)) for part in asked), Fraction(0))
+        share = Fraction(0) if unit == "value" else Fraction(self._delta_for_names)
+        left = Fraction(self.nominal_delta) - max(taken, share) - Fraction(SAMPLER_SLACK)
+        return float_below(max(left, Fraction(0)))
+
+    @property
+    def _delta_for_names(self) -> float:
+        return NAMES_DELTA * self.nominal_delta if self.public.get("declared_items") is None else 0.0
+
+    @property
+    def _allowed(self) -> Fraction:
+        """M: what all questions together may cost, whatever the answers; nothing where nothing was asked for."""
+        try:
+            return affordable_squared_mu(self.nominal or 0.0, self.nominal_delta - self._delta_for_names)
+        except PrivacyError:  # so little that no question could be asked for it
+            return Fraction(0)
 
     @property
     def promise(self) -> str:
@@ -239,6 +271,7 @@ class Certificate:
             "promise": self.promise,
             "epsilon": number(self.epsilon),
             "delta": self.delta,
+            **({} if self.mu is None else {"mu": self.mu}),
             "nominal": self.nominal,
             "nominal_delta": self.nominal_delta,
             "protection": {unit: _price_record(price) for unit, price in self.protection.items()},
@@ -274,6 +307,11 @@ class Certificate:
 def number(price: float) -> float | str:
     """JSON has no infinity."""
     return "inf" if price == inf else price
+
+
+def _spent(parts: Sequence[NormalPart]) -> Fraction:
+    """mu^2 of all of them together, each at its own unit."""
+    return sum((part.squared_mu(part.unit) or Fraction(0) for part in parts), Fraction(0))
 
 
 def _epsilon_together(parts: list[PricedPart]) -> float:

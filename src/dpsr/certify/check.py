@@ -200,12 +200,18 @@ _EVIDENCE = {
 
 
 def _sums(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
-    for name in ("epsilon", "delta"):
-        stated, exact = float(record[name]), getattr(certificate, name)
-        if fits(stated, exact):
-            yield Check(True, f"{name} = {stated:.6g} is what its parts add up to")
-        else:
-            yield Check(False, f"{name} is stated as {stated!r}, and its parts add up to {exact!r}")
+    people, together = certificate.mu is not None, "add up to"
+    if people:
+        yield _sum("mu", record.get("mu", 0.0), certificate.mu or 0.0, together)
+        together = "may add up to, whatever the answers"
+    yield _sum("epsilon", record["epsilon"], certificate.epsilon, together)
+    yield _sum("delta", record["delta"], certificate.delta, together)
+
+
+def _sum(name: str, stated: float | str, exact: float, together: str) -> Check:
+    if fits(float(stated), exact):
+        return Check(True, f"{name} = {float(stated):.6g} is what its parts {together}")
+    return Check(False, f"{name} is stated as {float(stated)!r}, and its parts {together}: {exact!r}")
 
 
 def _flag(certificate: Certificate) -> Iterator[Check]:

@@ -199,28 +199,31 @@ PUBLIC_FORMS = {
 CERTIFICATE_FORM: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "dpsr certificate",
-    **_closed(
-        format={"const": FORMAT},
-        id=_HEX32,
-        charge={"anyOf": [{"type": "null"}, _closed(id=_HEX32, digest=_HEX64)]},
-        private={"type": "boolean"},
-        reasons={"type": "array", "maxItems": 20, "items": _TEXT},
-        unit={"enum": list(PROMISES)},
-        promise={"enum": [*PROMISES.values(), *LIKES_PROMISES.values()]},
-        epsilon=_PRICE,
-        delta=_SHARE,
-        nominal={"anyOf": [{"type": "null"}, {"type": "number", "minimum": 0, "maximum": 100}]},
-        nominal_delta=_SHARE,
-        protection=_closed(
-            **{
-                unit: {"anyOf": [{"const": NOT_PROTECTED}, _closed(epsilon=_PRICE, delta=_SHARE)]}
-                for unit in ("value", "rating", "user")
-            }
+    **_with(
+        _closed(
+            format={"const": FORMAT},
+            id=_HEX32,
+            charge={"anyOf": [{"type": "null"}, _closed(id=_HEX32, digest=_HEX64)]},
+            private={"type": "boolean"},
+            reasons={"type": "array", "maxItems": 20, "items": _TEXT},
+            unit={"enum": list(PROMISES)},
+            promise={"enum": [*PROMISES.values(), *LIKES_PROMISES.values()]},
+            epsilon=_PRICE,
+            delta=_SHARE,
+            nominal={"anyOf": [{"type": "null"}, {"type": "number", "minimum": 0, "maximum": 100}]},
+            nominal_delta=_SHARE,
+            protection=_closed(
+                **{
+                    unit: {"anyOf": [{"const": NOT_PROTECTED}, _closed(epsilon=_PRICE, delta=_SHARE)]}
+                    for unit in ("value", "rating", "user")
+                }
+            ),
+            composition={"enum": sorted({*COMPOSITIONS.values(), DIVIDED})},
+            randomness={"enum": ["system", "seeded", "declared"]},
+            public={"anyOf": [PUBLIC_FORMS["value"], _OF_PEOPLE, LIKES_PUBLIC]},
+            parts={"type": "array", "minItems": 1, "maxItems": 20, "items": {"anyOf": list(PART_FORMS.values())}},
+            software=_TEXT,
         ),
-        composition={"enum": sorted({*COMPOSITIONS.values(), DIVIDED})},
-        randomness={"enum": ["system", "seeded", "declared"]},
-        public={"anyOf": [PUBLIC_FORMS["value"], _OF_PEOPLE, LIKES_PUBLIC]},
-        parts={"type": "array", "minItems": 1, "maxItems": 20, "items": {"anyOf": list(PART_FORMS.values())}},
-        software=_TEXT,
+        mu=_PRICE,
     ),
 }

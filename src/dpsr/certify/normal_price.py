@@ -1,8 +1,18 @@
 r"""Exact prices of Gaussian noise: the trade-off of a shift by mu, with directed rounding.
 
 One statistic of L2 sensitivity D with normal noise of variance s^2 tells two neighbours apart no better than N(0, 1)
-and N(mu, 1), mu = D / s; several of them, each possibly chosen after the earlier answers, no better than mu^2 = sum
-(D_i / s_i)^2 (Gaussian differential privacy; Dong, Roth and Su 2022). A test of N(0, 1) against N(mu, 1) has
+and N(mu, 1), mu = D / s; several of them no better than mu^2 = sum (D_i / s_i)^2 (Gaussian differential privacy; Dong,
+Roth and Su 2022).
+
+**Noise that is chosen after answers.** Where statistics and their noise follow from earlier answers, mu_i does, too.
+If sum mu_i^2 <= M on every course of answers, two neighbours are told apart no better than by mu^2 = M (Smith and
+Thakurta 2022; Koskela, Tobaben and Honkela 2023). For let d_i, |d_i| <= D_i, be how far apart they are in question i,
+v_i = |d_i|^2 / s_i^2, and let one more question that reads nothing spend what is left, so that V = sum v_i = M. Under
+either neighbour ln P/Q is S +- V / 2, S = sum sqrt(v_i) Z_i with Z_i standard normal whatever was answered before v_i
+was chosen. So E exp(t sum_{i<=k} sqrt(v_i) Z_i - t^2/2 sum_{i<=k} v_i) = 1 for all k, hence E exp(t S) = exp(t^2 M /
+2): S is N(0, M), and ln P/Q is what N(0, 1) and N(sqrt M, 1) have. What one course leaves unspent does not count.
+
+A test of N(0, 1) against N(mu, 1) has
 
     delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
 
@@ -39,6 +49,9 @@ _LEAST = 1e-10
 
 _SHY = 1e-9
 """Part of mu^2 that is never spent, so that rounding up the price cannot exceed what was asked."""
+
+_REMEMBERED = 256
+"""Budgets: a certificate asks for its own whenever it is looked at."""
 
 _DIGITS = 40
 """Digits of a result, beside those that cancel."""
@@ -88,6 +101,7 @@ def gaussian_epsilon(squared_mu: Fraction, delta: float) -> float:
     return guess * (1 + margin)
 
 
+@lru_cache(_REMEMBERED)
 def affordable_squared_mu(epsilon: float, delta: float) -> Fraction:
     """The largest mu^2, but for a trace, that is (epsilon, delta)-private; the sampler's slack is inside delta.
 

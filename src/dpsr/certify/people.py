@@ -76,8 +76,14 @@ NAMED_TRIED = tuple(1 << power for power in range(MOST_NAMED.bit_length()))
 _REMEMBERED = 1 << 10
 """Thresholds and their tails: plans, audits and checks of a certificate ask for the same ones over and over."""
 
+NAMES_DELTA = 0.1
+"""Share of delta for the chance that an item of one person alone is named, where the list of items is not declared."""
+
+MOST_REPLACED = 4
+"""Square of the distance of two contributions, in squared bounds, whatever the question."""
+
 _REPLACED = {MOMENTS: 2, NAMES: 2, COUNTS: 2, INTERACTIONS: 2}
-"""Square of the distance of two contributions, in squared bounds; 4 unless it is less."""
+"""The same where it is less."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +186,11 @@ class PersonPart(NormalPart):
             )
         if unit == "user":
             return self.squared_bound
-        return 0 if self.name == NAMES and unit == "value" else _REPLACED.get(self.name, 4) * self.squared_bound
+        return (
+            0
+            if self.name == NAMES and unit == "value"
+            else _REPLACED.get(self.name, MOST_REPLACED) * self.squared_bound
+        )
 
     def tail(self, unit: str) -> float:
         """At the unit `value` the same items have ratings, so nothing new can be named."""
@@ -215,7 +225,7 @@ class RatingPart(NormalPart):
         if self.settings.get("bound") != steps_of_bound(self.name):
             raise PrivacyError(f"{self.name} are measured on a grid of {GRID} steps, second moments of {MOMENT**2}")
         bound = SQUARED_BOUNDS[self.name](self.settings)
-        return 4 * bound if unit == "value" else bound
+        return MOST_REPLACED * bound if unit == "value" else bound
 
     def tail(self, unit: str) -> float:
         """One rating more can name one item more; at the unit `user` there is no promise."""

@@ -21,7 +21,7 @@ import numpy as np
 from dpsr.arrays import Floats
 from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.certify.one_rating import CLIP, SHRINK, WIDTH, moment_settings, second_moments
-from dpsr.certify.people import MOMENT
+from dpsr.certify.people import MOMENT, NAMES_DELTA
 from dpsr.people import budget
 from dpsr.people.budget import (
     Taste,
@@ -41,7 +41,6 @@ from dpsr.types.item_side import ACTIVITY_BINS, SIZES, activity_of
 TYPICAL_EFFECTS = 0.18
 """Variance of items' effects in squared spreads, where nobody says."""
 
-NAMES_DELTA = 0.1
 _TOO_FEW = 60.0
 """People times mu below which nothing is asked about items."""
 

@@ -20,6 +20,7 @@ from dpsr.certify.amounts import check_delta
 from dpsr.certify.certificate import UNITS, ChargeReference
 from dpsr.certify.manifest import MANIFEST, sha256_of
 from dpsr.certify.normal_price import affordable_squared_mu
+from dpsr.certify.people import NAMES_DELTA
 from dpsr.data.files.catalogue import read_catalogue
 from dpsr.data.raw_statistics import root_mean_square_error
 from dpsr.errors import DataError, NotFittedError, ParameterError, PrivacyError
@@ -29,7 +30,6 @@ from dpsr.pipeline.made_up import with_made_up
 from dpsr.pipeline.progress import announce, shown_in_notebook
 from dpsr.privacy.ledger.ledger import Charge
 from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.release import Personalised, Recommendations, atomic_folder
 from dpsr.release.folder.write import write_release
 from dpsr.release.likes import LikesRelease, PersonalisedLikes
@@ -90,7 +90,7 @@ def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool
             f"unit = {unit!r} needs a delta: the chance that the promise may fail, less than one over the number of "
             "people. For a million people write delta=1e-7 (or --delta 1e-7)."
         )
-    affordable_squared_mu(epsilon, (1 - DELTA_FOR_NAMES) * check_delta(delta))
+    affordable_squared_mu(epsilon, (1 - NAMES_DELTA) * check_delta(delta))
 
 
 UNCHARGED = (

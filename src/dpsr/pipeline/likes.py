@@ -21,6 +21,7 @@ import numpy as np
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.amounts import check_delta, check_epsilon
 from dpsr.certify.normal_price import affordable_squared_mu
+from dpsr.certify.people import NAMES_DELTA
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.likes import plan
 from dpsr.likes.activity import Activity
@@ -32,7 +33,6 @@ from dpsr.likes.popularity import Popularity
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, learn_taste, moments_of_pairs
 from dpsr.pipeline.progress import announce
-from dpsr.privacy.vault.people.asking import DELTA_FOR_NAMES
 from dpsr.privacy.vault.people.likes_vault import LikesVault
 from dpsr.synthesis.meeting import plausible_activity
 from dpsr.types.item_side import SIZES, Crowd, ItemIndex
@@ -60,7 +60,7 @@ def check_likes(unit: str, epsilon: float, delta: float | None) -> None:
     if unit == "value":
         raise ParameterError(NO_VALUES)
     asked = check_epsilon(epsilon)
-    if delta is not None and affordable_squared_mu(asked, (1 - DELTA_FOR_NAMES) * check_delta(delta)) < _LEAST:
+    if delta is not None and affordable_squared_mu(asked, (1 - NAMES_DELTA) * check_delta(delta)) < _LEAST:
         raise PrivacyError(
             f"epsilon = {epsilon:g} and delta = {delta:g} are so small together that nothing would be learned. Use a "
             "larger epsilon or a larger delta."

@@ -27,6 +27,7 @@ from dpsr.certify.people import (
     GRID,
     MOST_NAMED,
     NAMES,
+    NAMES_DELTA,
     SQUARED_BOUND,
     NormalPart,
     PersonPart,
@@ -47,9 +48,6 @@ from dpsr.privacy.vault.people.contributions import add_names
 from dpsr.privacy.vault.vault import SEEDED
 from dpsr.types.item_side import HASHED_CELLS, hashed_cells, hashes, spelt
 from dpsr.types.mask import codes_of
-
-DELTA_FOR_NAMES = 0.1
-"""Share of delta for the chance that an item of one person alone is named."""
 
 Contribute = Callable[..., None]
 """Adds what the people of a block contribute to a sum."""
@@ -93,7 +91,7 @@ class AskedTable(ABC):
         self._raw, self._noise, self._journal, self._charge_reference = table, noise, journal, charge
         self._items: pa.Array = table.census.item_ids
         self._cell_of = hashed_cells(self._items) if declared is None else codes_of(self._items, declared)
-        self._names_delta = 0.0 if declared is not None else DELTA_FOR_NAMES * delta
+        self._names_delta = 0.0 if declared is not None else NAMES_DELTA * delta
         self.squared_mu = affordable_squared_mu(self.epsilon, delta - self._names_delta)
         self._parts: list[NormalPart] = []
 
