@@ -31,6 +31,14 @@ def postgres():
         yield server
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def lasting_address(request, tmp_path_factory):
+    """A database of either kind for all tests of a module: for what refuses to change."""
+    if request.param == "sqlite":
+        return str(tmp_path_factory.mktemp("lasting") / "ledger.db")
+    return request.getfixturevalue("postgres").new_database()
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def address(request, tmp_path):
     """A new database of either kind."""

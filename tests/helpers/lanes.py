@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items):
         for fixture in set(RESOURCES) & set(getattr(item, "fixturenames", ())):
             item.add_marker(RESOURCES[fixture])
         params = getattr(getattr(item, "callspec", None), "params", {})
-        if params.get("address") == "postgresql":
+        if "postgresql" in (params.get("address"), params.get("lasting_address")):
             item.add_marker("postgres")
         if {function_of(item.nodeid), *fixtures_of(item)} & slow.keys():
             item.add_marker("slow")
