@@ -11,6 +11,7 @@ import pytest
 from chromium import ARGUMENTS, EXECUTABLE
 from hypothesis import HealthCheck, settings
 from postgres_server import started
+from spark_cases import end_lasting, lasting_session
 
 pytest_plugins = ["lanes"]
 
@@ -45,6 +46,19 @@ def address(request, tmp_path):
     if request.param == "sqlite":
         return str(tmp_path / "ledger.db")
     return request.getfixturevalue("postgres").new_database()
+
+
+@pytest.fixture(scope="session")
+def spark_ends():
+    """The session of Spark that modules share ends with the tests."""
+    yield
+    end_lasting()
+
+
+@pytest.fixture(scope="module")
+def lasting_spark(spark_ends):
+    """A session of Spark that other modules use as well."""
+    return lasting_session()
 
 
 @pytest.fixture(scope="session")

@@ -29,8 +29,6 @@ RESOURCES = {"postgres": "postgres", "chromium": "browser"}
 SOURCE = Path(__file__).parents[2] / "src"
 SLOW_LIST = Path(__file__).parents[1] / "slow.txt"
 SECONDS = 0.5
-SPARK = 1_000.0
-"""More than any file takes: what Spark's own processes take is not known to the list."""
 
 STUDIES = "tests/evaluate/studies/"
 
@@ -67,8 +65,9 @@ def pytest_collection_modifyitems(items):
 
 
 def in_turn(file, seconds):
-    """Where a file stands in the line: what needs Spark, the others, studies; the longest of each first."""
-    return file.startswith(STUDIES), -seconds.get(file, 0.0) - SPARK * needs_spark(file)
+    """Where a file stands in the line: Spark of its own, shared Spark, the others, studies; the longest of each first."""
+    shared = needs_spark(file) and "lasting_spark" in _text(file)
+    return file.startswith(STUDIES), not needs_spark(file), shared, -seconds.get(file, 0.0)
 
 
 def slow_tests():
@@ -82,8 +81,12 @@ def file_of(nodeid):
 
 
 @cache
+def _text(file):
+    return (SLOW_LIST.parents[1] / file).read_text("utf-8")
+
+
 def needs_spark(file):
-    return "from spark_cases import" in (SLOW_LIST.parents[1] / file).read_text("utf-8")
+    return "from spark_cases import" in _text(file)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from spark_cases import column, needs_spark, session_of
+from spark_cases import column, needs_spark
 
 from dpsr import DPSR, Interactions
 from dpsr.data.spark.likes import spark_interactions, spark_interactions_of_file
@@ -12,10 +12,9 @@ from dpsr.errors import DataError
 pytestmark = needs_spark
 
 
-@pytest.fixture(scope="module")
-def session():
-    with session_of("local[2]") as session:
-        yield session
+@pytest.fixture
+def session(lasting_spark):
+    return lasting_spark
 
 
 @pytest.fixture(scope="module")

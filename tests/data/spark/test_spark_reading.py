@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark_cases import column, needs_spark, session_of
+from spark_cases import column, needs_spark
 
 from dpsr import Interactions, Ratings, Scale
 from dpsr.data.spark.files import spark_table_of_file
@@ -22,10 +22,9 @@ pytestmark = needs_spark
 SCALE = Scale(1, 5)
 
 
-@pytest.fixture(scope="module")
-def session():
-    with session_of("local[2]") as session:
-        yield session
+@pytest.fixture
+def session(lasting_spark):
+    return lasting_spark
 
 
 def check_equal(session, path, **named):
