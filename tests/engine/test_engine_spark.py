@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from odd_ratings import odd_ratings
 from spark_cases import (
@@ -67,11 +68,10 @@ def blocks_of(session, ratings, size=SIZE):
     mask, edges = ratings.mask, block_edges(ratings.mask.user_counts, size)
     ends = mask.indptr[edges]
     columns = {ITEMS: mask.items.astype(np.int32), LEVEL: ratings.levels}
-    cut = [
-        (number, *(whole[a:b].tobytes() for whole in columns.values())) for number, (a, b) in enumerate(pairwise(ends))
-    ]
+    cut = {name: [whole[a:b].tobytes() for a, b in pairwise(ends)] for name, whole in columns.items()}
     dtypes = {name: str(whole.dtype) for name, whole in columns.items()}
-    blocks = session.createDataFrame(cut, f"number int, {ITEMS} binary, {LEVEL} binary").coalesce(2)
+    numbers = pa.array(range(len(edges) - 1), pa.int32())
+    blocks = session.createDataFrame(pa.table({"number": numbers, **cut})).coalesce(2)
     return RawTable(SparkTable(session, blocks, mask.census, dtypes, partitions=2, block_ratings=size), ratings.scale)
 
 

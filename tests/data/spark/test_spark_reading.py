@@ -184,8 +184,8 @@ def test_columns_of_a_frame_may_have_any_name(session):
 
 
 def test_interactions_of_a_spark_frame_are_those_of_its_rows(session):
-    rows = [("ann", 1, 2.0), ("bob", 1, 1.0), ("ann", 1, 0.5), ("bob", 7, 3.0)]
-    likes = Interactions.from_spark(session.createDataFrame(rows, ["user", "item", "weight"]))
+    rows = {"user": ["ann", "bob", "ann", "bob"], "item": [1, 1, 1, 7], "weight": [2.0, 1.0, 0.5, 3.0]}
+    likes = Interactions.from_spark(session.createDataFrame(pa.table(rows)))
     assert likes.to_arrow().to_pydict() == {
         "user": ["ann", "bob", "bob"],
         "item": [1, 1, 7],
