@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(items):
 
 
 def in_turn(file, seconds):
-    """Where a file stands in the line: Spark of its own, shared Spark, the others, studies; the longest of each first."""
+    """Where a file stands in the line: own Spark, shared Spark, others, studies; the longest of each first."""
     shared = needs_spark(file) and "lasting_spark" in _text(file)
     return file.startswith(STUDIES), not needs_spark(file), shared, -seconds.get(file, 0.0)
 
