@@ -153,32 +153,40 @@ def processor_seconds():
     return seconds
 
 
-def pytest_collection_finish():
+gc.disable()  # while thousands of tests are collected, for none of them is garbage
+
+
+def pytest_collection_finish(session):
     """From here on the collector of garbage does not look at thousands of tests and modules each time."""
     gc.freeze()
-    register("numba:compile", _compiling)
-    _before[0] = processor_seconds()
+    gc.enable()
+    if session.config.getoption("slow_list"):
+        register("numba:compile", _compiling)
+        _before[0] = processor_seconds()
+        session.config.pluginmanager.register(Measuring())
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef):
-    if fixturedef.scope == "function":
-        return (yield)
-    inside, before = sum(_shared.values()), processor_seconds()
-    try:
-        return (yield)
-    finally:
-        _shared[name_of(fixturedef)] = processor_seconds() - before - (sum(_shared.values()) - inside)
+class Measuring:
+    """What tests and fixtures take, where somebody asks: looking costs each test more than many of them take."""
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef):
+        if fixturedef.scope == "function":
+            return (yield)
+        inside, before = sum(_shared.values()), processor_seconds()
+        try:
+            return (yield)
+        finally:
+            _shared[name_of(fixturedef)] = processor_seconds() - before - (sum(_shared.values()) - inside)
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport():
-    """Every phase of every test carries the time since the one before, from a worker to whoever writes the list."""
-    report = yield
-    report.shared, now = dict(_shared), processor_seconds()
-    report.seconds, _before[0] = now - _before[0] - sum(_shared.values()), now
-    _shared.clear()
-    return report
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self):
+        """Every phase of every test carries the time since the one before, from a worker to whoever writes the list."""
+        report = yield
+        report.shared, now = dict(_shared), processor_seconds()
+        report.seconds, _before[0] = now - _before[0] - sum(_shared.values()), now
+        _shared.clear()
+        return report
 
 
 def pytest_runtest_logreport(report):
