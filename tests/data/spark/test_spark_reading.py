@@ -39,11 +39,13 @@ def check_equal(session, path, **named):
         assert found.to_pylist() == expected.to_pylist()
     np.testing.assert_array_equal(there.census.user_counts, inside.mask.census.user_counts)
     np.testing.assert_array_equal(there.census.item_counts, inside.mask.census.item_counts)
-    np.testing.assert_array_equal(np.concatenate([block.items for block in there.scan()]), inside.mask.items)
-    np.testing.assert_array_equal(column(there, LEVEL), inside.levels)
     assert there.census.timed == (inside.mask.timestamps is not None)
-    if there.census.timed:
-        np.testing.assert_array_equal(column(there, TIMESTAMP), inside.mask.timestamps)
+    expected = {LEVEL: inside.levels, **({TIMESTAMP: inside.mask.timestamps} if there.census.timed else {})}
+    blocks = list(there.scan(list(expected)))  # at once: every scan takes several jobs
+    np.testing.assert_array_equal(np.concatenate([block.items for block in blocks]), inside.mask.items)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(np.concatenate([block.columns[name] for block in blocks]), values)
+    there.close()
     return inside
 
 
