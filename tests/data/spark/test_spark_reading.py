@@ -45,7 +45,6 @@ def check_equal(session, path, **named):
     np.testing.assert_array_equal(np.concatenate([block.items for block in blocks]), inside.mask.items)
     for name, values in expected.items():
         np.testing.assert_array_equal(np.concatenate([block.columns[name] for block in blocks]), values)
-    there.close()
     return inside
 
 
