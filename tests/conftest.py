@@ -11,6 +11,7 @@ import pytest
 from chromium import ARGUMENTS, EXECUTABLE
 from hypothesis import HealthCheck, settings
 from postgres_server import started
+from spark_cases import end_lasting, lasting_session
 
 pytest_plugins = ["lanes"]
 
@@ -31,12 +32,33 @@ def postgres():
         yield server
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def lasting_address(request, tmp_path_factory):
+    """A database of either kind for all tests of a module: for what refuses to change."""
+    if request.param == "sqlite":
+        return str(tmp_path_factory.mktemp("lasting") / "ledger.db")
+    return request.getfixturevalue("postgres").new_database()
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def address(request, tmp_path):
     """A new database of either kind."""
     if request.param == "sqlite":
         return str(tmp_path / "ledger.db")
     return request.getfixturevalue("postgres").new_database()
+
+
+@pytest.fixture(scope="session")
+def spark_ends():
+    """The session of Spark that modules share ends with the tests."""
+    yield
+    end_lasting()
+
+
+@pytest.fixture(scope="module")
+def lasting_spark(spark_ends):
+    """A session of Spark that other modules use as well."""
+    return lasting_session()
 
 
 @pytest.fixture(scope="session")

@@ -82,10 +82,10 @@ def test_a_fit_whose_ratings_are_asked_in_turns_is_the_one_in_memory_bit_for_bit
     check_equal(ratings, tmp_path, 3.0)
 
 
-@pytest.mark.parametrize("size", [130, 1_100])
+@pytest.mark.parametrize("size", [130, 500])
 def test_how_a_table_is_cut_moves_the_numbers_by_rounding_alone(tmp_path, size):
     """In memory one block, on disk many: sums in single precision are added up in another order, and nothing else."""
-    ratings = realistic(0, n_users=80, n_items=50, n_ratings=2_500)
+    ratings = realistic(0, n_users=60, n_items=40, n_ratings=1_200)
     expected = DPSR(5.0, random_state=0).fit(ratings)
     found = DPSR(5.0, random_state=0).fit_table(on_disk(ratings, tmp_path, size=size))
     assert found.table.n_blocks > 2

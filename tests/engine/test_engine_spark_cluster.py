@@ -123,22 +123,6 @@ def test_two_executors_on_two_hosts_give_the_symbols_of_memory(session):
     assert len(executors()) == 2
 
 
-def test_an_executor_that_is_lost_in_the_middle_of_a_pass_gives_the_same_symbols(session, tmp_path, monkeypatch):
-    ratings, before = small(), {one.pid for one in executors()}
-    strike(monkeypatch, once(str(tmp_path / "killed"), kill_executor()))
-    np.testing.assert_array_equal(symbols(on_spark(session, ratings)), symbols_in_memory(ratings))
-    assert (tmp_path / "killed").exists()
-    assert not before <= {one.pid for one in executors()}
-
-
-def test_columns_lost_with_every_executor_come_back_as_they_were_under_a_key_nobody_knows(session):
-    table = draw(on_spark(session, small()), NoiseSource.system())
-    before = column(table, SYMBOL)
-    for one in executors():
-        os.kill(one.pid, signal.SIGKILL)
-    np.testing.assert_array_equal(column(table, SYMBOL), before)
-
-
 def test_a_speculative_copy_of_a_slow_task_draws_the_same(session, tmp_path, monkeypatch):
     folder, nap = str(tmp_path), PATIENCE
 
@@ -160,3 +144,22 @@ def test_a_large_function_with_a_key_may_go_through_a_file_where_files_are_encry
     raw, ballast = on_spark(session, small()), np.random.default_rng(0).random(1 << 18)
     raw.table.run(lambda block: BlockResult({"mark": ballast[: len(block.items)] + 0}), writes=["mark"], secret=True)
     assert len(column(raw.table, "mark")) == raw.table.census.n_ratings
+
+
+# --- executors that die: last, for those that take their place begin cold ---
+
+
+def test_an_executor_that_is_lost_in_the_middle_of_a_pass_gives_the_same_symbols(session, tmp_path, monkeypatch):
+    ratings, before = small(), {one.pid for one in executors()}
+    strike(monkeypatch, once(str(tmp_path / "killed"), kill_executor()))
+    np.testing.assert_array_equal(symbols(on_spark(session, ratings)), symbols_in_memory(ratings))
+    assert (tmp_path / "killed").exists()
+    assert not before <= {one.pid for one in executors()}
+
+
+def test_columns_lost_with_every_executor_come_back_as_they_were_under_a_key_nobody_knows(session):
+    table = draw(on_spark(session, small()), NoiseSource.system())
+    before = column(table, SYMBOL)
+    for one in executors():
+        os.kill(one.pid, signal.SIGKILL)
+    np.testing.assert_array_equal(column(table, SYMBOL), before)

@@ -6,6 +6,9 @@ EXECUTABLE = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
+    "--in-process-gpu",  # nothing is drawn on a card: no process for it, and none kept ready for other sites
+    "--disable-software-rasterizer",
+    "--renderer-process-limit=1",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

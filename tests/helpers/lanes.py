@@ -29,8 +29,6 @@ RESOURCES = {"postgres": "postgres", "chromium": "browser"}
 SOURCE = Path(__file__).parents[2] / "src"
 SLOW_LIST = Path(__file__).parents[1] / "slow.txt"
 SECONDS = 0.5
-SPARK = 1_000.0
-"""More than any file takes: what Spark's own processes take is not known to the list."""
 
 STUDIES = "tests/evaluate/studies/"
 
@@ -59,7 +57,7 @@ def pytest_collection_modifyitems(items):
         for fixture in set(RESOURCES) & set(getattr(item, "fixturenames", ())):
             item.add_marker(RESOURCES[fixture])
         params = getattr(getattr(item, "callspec", None), "params", {})
-        if params.get("address") == "postgresql":
+        if "postgresql" in (params.get("address"), params.get("lasting_address")):
             item.add_marker("postgres")
         if {function_of(item.nodeid), *fixtures_of(item)} & slow.keys():
             item.add_marker("slow")
@@ -67,8 +65,9 @@ def pytest_collection_modifyitems(items):
 
 
 def in_turn(file, seconds):
-    """Where a file stands in the line: what needs Spark, the others, studies; the longest of each first."""
-    return file.startswith(STUDIES), -seconds.get(file, 0.0) - SPARK * needs_spark(file)
+    """Where a file stands in the line: own Spark, shared Spark, others, studies; the longest of each first."""
+    shared = needs_spark(file) and "lasting_spark" in _text(file)
+    return file.startswith(STUDIES), not needs_spark(file), shared, -seconds.get(file, 0.0)
 
 
 def slow_tests():
@@ -82,8 +81,12 @@ def file_of(nodeid):
 
 
 @cache
+def _text(file):
+    return (SLOW_LIST.parents[1] / file).read_text("utf-8")
+
+
 def needs_spark(file):
-    return "from spark_cases import" in (SLOW_LIST.parents[1] / file).read_text("utf-8")
+    return "from spark_cases import" in _text(file)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -150,32 +153,40 @@ def processor_seconds():
     return seconds
 
 
-def pytest_collection_finish():
+gc.disable()  # while thousands of tests are collected, for none of them is garbage
+
+
+def pytest_collection_finish(session):
     """From here on the collector of garbage does not look at thousands of tests and modules each time."""
     gc.freeze()
-    register("numba:compile", _compiling)
-    _before[0] = processor_seconds()
+    gc.enable()
+    if session.config.getoption("slow_list"):
+        register("numba:compile", _compiling)
+        _before[0] = processor_seconds()
+        session.config.pluginmanager.register(Measuring())
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef):
-    if fixturedef.scope == "function":
-        return (yield)
-    inside, before = sum(_shared.values()), processor_seconds()
-    try:
-        return (yield)
-    finally:
-        _shared[name_of(fixturedef)] = processor_seconds() - before - (sum(_shared.values()) - inside)
+class Measuring:
+    """What tests and fixtures take, where somebody asks: looking costs each test more than many of them take."""
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef):
+        if fixturedef.scope == "function":
+            return (yield)
+        inside, before = sum(_shared.values()), processor_seconds()
+        try:
+            return (yield)
+        finally:
+            _shared[name_of(fixturedef)] = processor_seconds() - before - (sum(_shared.values()) - inside)
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport():
-    """Every phase of every test carries the time since the one before, from a worker to whoever writes the list."""
-    report = yield
-    report.shared, now = dict(_shared), processor_seconds()
-    report.seconds, _before[0] = now - _before[0] - sum(_shared.values()), now
-    _shared.clear()
-    return report
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self):
+        """Every phase of every test carries the time since the one before, from a worker to whoever writes the list."""
+        report = yield
+        report.shared, now = dict(_shared), processor_seconds()
+        report.seconds, _before[0] = now - _before[0] - sum(_shared.values()), now
+        _shared.clear()
+        return report
 
 
 def pytest_runtest_logreport(report):

@@ -3,6 +3,7 @@
 The rows of format 1 were written by the version that wrote them, digests included.
 """
 
+import shutil
 import sqlite3
 from contextlib import contextmanager
 from dataclasses import replace
@@ -33,20 +34,32 @@ def by_hand(address):
         connection.close()
 
 
-def run(address, statement):
+def run(address, *statements):
+    """What the last statement gives; all of them over one connection, for each would cost PostgreSQL a process."""
     with by_hand(address) as connection:
-        cursor = connection.execute(statement)
+        for statement in statements:
+            cursor = connection.execute(statement)
         return cursor.fetchall() if cursor.description else []
 
 
 def insert(address, row):
     """Put a row in, whatever it holds."""
-    mark = "?" if is_sqlite(address) else "%s"
     with by_hand(address) as connection:
-        values = tuple(row.values())
-        connection.execute(
-            f"insert into dpsr_events ({', '.join(row)}) values ({', '.join([mark] * len(row))})", values
-        )
+        put(connection, row)
+
+
+def put(connection, row):
+    """Put a row in over a connection that is open."""
+    mark = "?" if isinstance(connection, sqlite3.Connection) else "%s"
+    marks = ", ".join([mark] * len(row))
+    connection.execute(f"insert into dpsr_events ({', '.join(row)}) values ({marks})", tuple(row.values()))
+
+
+def copy_of(address, postgres, folder):
+    """A database that holds the same, to do with as one likes."""
+    if not is_sqlite(address):
+        return postgres.copy_of(address.split("@/")[1].split("?")[0])
+    return str(shutil.copy(address, folder / "copy.db"))
 
 
 def next_entry(ledger, dataset="films", **facts):
@@ -83,8 +96,8 @@ def rechained(events):
 
 def remove_triggers(address):
     if is_sqlite(address):
-        for (name,) in run(address, "select name from sqlite_master where type = 'trigger'"):
-            run(address, f"drop trigger {name}")
+        names = run(address, "select name from sqlite_master where type = 'trigger'")
+        run(address, *(f"drop trigger {name}" for (name,) in names))
     else:
         run(address, "alter table dpsr_events disable trigger all")
 
@@ -94,14 +107,13 @@ def remove_guards(address):
     remove_triggers(address)
     if is_sqlite(address):
         names = ", ".join(COLUMNS)
-        run(address, f"create table copy as select {names} from dpsr_events")
-        run(address, "drop table dpsr_events")
-        run(address, "alter table copy rename to dpsr_events")
+        copied = f"create table copy as select {names} from dpsr_events"
+        run(address, copied, "drop table dpsr_events", "alter table copy rename to dpsr_events")
         return
-    for (name,) in run(
+    names = run(
         address, "select conname from pg_constraint where conrelid = 'dpsr_events'::regclass and contype in ('c', 'u')"
-    ):
-        run(address, f"alter table dpsr_events drop constraint {name}")
+    )
+    run(address, *(f"alter table dpsr_events drop constraint {name}" for (name,) in names))
 
 
 OLD_TABLE = """CREATE TABLE dpsr_events (
@@ -168,10 +180,10 @@ OLD_ROWS = [
 
 def make_old(address):
     """A ledger as the version before made it."""
-    for statement in OLD_SQLITE if is_sqlite(address) else OLD_POSTGRESQL:
-        run(address, statement)
-    for row in OLD_ROWS:
-        insert(address, dict(zip(OLD_COLUMNS, row, strict=True)))
+    run(address, *(OLD_SQLITE if is_sqlite(address) else OLD_POSTGRESQL))
+    with by_hand(address) as connection:
+        for row in OLD_ROWS:
+            put(connection, dict(zip(OLD_COLUMNS, row, strict=True)))
 
 
 def old_rows(address):

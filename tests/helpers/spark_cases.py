@@ -9,6 +9,7 @@ import warnings
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,6 +59,30 @@ QUICK = {
 @contextmanager
 def session_of(master, **settings):
     """A session with Spark's own defaults but for what makes it quick, and for what is asked."""
+    end_lasting()  # a process has one at a time
+    session = _started(master, settings)
+    try:
+        yield session
+    finally:
+        _stop(session)
+
+
+_lasting: list[Any] = []
+
+
+def lasting_session():
+    """One session for all modules that ask for nothing special, until one does: workers stay warm."""
+    if not _lasting:
+        _lasting.append(_started("local[2]", {"spark.io.encryption.enabled": "true"}))
+    return _lasting[0]
+
+
+def end_lasting():
+    while _lasting:
+        _stop(_lasting.pop())
+
+
+def _started(master, settings):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*pandas", category=FutureWarning)
         from pyspark.sql import SparkSession
@@ -66,14 +91,14 @@ def session_of(master, **settings):
         builder = SparkSession.builder.master(master).appName("tests")
         for name, value in {**QUICK, **settings}.items():
             builder = builder.config(name, value)
-        session = builder.getOrCreate()
-    try:
-        yield session
-    finally:
-        session.stop()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)
-            gc.collect()  # the sockets of Spark's Python side, which nobody closes
+        return builder.getOrCreate()
+
+
+def _stop(session):
+    session.stop()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()  # the sockets of Spark's Python side, which nobody closes
 
 
 def small(seed=0, **more):

@@ -7,6 +7,7 @@ and out of the collector's sight, a test's tasks take the time of their work.
 import gc
 
 import pandas  # noqa: F401
+import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
 import dpsr.pipeline.dpsr  # noqa: F401

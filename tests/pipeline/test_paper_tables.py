@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from spark_cases import needs_spark, session_of
+from spark_cases import needs_spark
 
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.data import realistic
@@ -89,13 +89,13 @@ def test_lopsided_tables_are_ordinary(tmp_path):
 @needs_spark[0]
 @needs_spark[1]
 @needs_spark[2]
-def test_on_spark_the_predictions_are_those_in_memory(ratings, tmp_path):
-    with session_of("local[1]", **{"spark.io.encryption.enabled": "true"}) as session:
-        frame = session.createDataFrame(ratings.to_arrow())
-        raw = spark_table(session, frame, scale=ratings.scale, partitions=2, block_ratings=300)
-        assert raw.table.sum_bytes == (1 << 28) // 2, "every task sends its own sums to the driver"
-        raw.table.sum_bytes = 8 * 900
-        write_release(DPSR.paper(2.0, random_state=5, n_iter=12).fit_table(raw), tmp_path / "r")
+def test_on_spark_the_predictions_are_those_in_memory(lasting_spark, ratings, tmp_path):
+    frame = lasting_spark.createDataFrame(ratings.to_arrow())
+    raw = spark_table(lasting_spark, frame, scale=ratings.scale, partitions=2, block_ratings=300)
+    assert raw.table.sum_bytes == (1 << 28) // 2, "every task sends its own sums to the driver"
+    raw.table.sum_bytes = 8 * 900
+    write_release(DPSR.paper(2.0, random_state=5, n_iter=12).fit_table(raw), tmp_path / "r")
+    raw.table.close()
     assert not verify(tmp_path / "r").fails
     release = load_release(tmp_path / "r")
     assert_same(release.contents, DPSR.paper(2.0, random_state=5, n_iter=12).fit(ratings))

@@ -1,8 +1,9 @@
 """Interactions on Spark: the same pairs, weights and release as in memory, and the same refusals."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from spark_cases import column, needs_spark, session_of
+from spark_cases import column, needs_spark
 
 from dpsr import DPSR, Interactions
 from dpsr.data.spark.likes import spark_interactions, spark_interactions_of_file
@@ -12,10 +13,9 @@ from dpsr.errors import DataError
 pytestmark = needs_spark
 
 
-@pytest.fixture(scope="module")
-def session():
-    with session_of("local[2]") as session:
-        yield session
+@pytest.fixture
+def session(lasting_spark):
+    return lasting_spark
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +56,8 @@ def test_names_of_a_list_that_was_not_declared_are_those_of_memory(session, log)
 
 
 def test_a_frame_without_weights_weighs_every_row_one(session):
-    rows = [("ann", 1), ("ann", 2), ("bob", 1), ("ann", 1)]
-    found = spark_interactions(session, session.createDataFrame(rows, ["who", "what"]), user="who", item="what")
+    rows = pa.table({"who": ["ann", "ann", "bob", "ann"], "what": [1, 2, 1, 1]})
+    found = spark_interactions(session, session.createDataFrame(rows), user="who", item="what")
     np.testing.assert_array_equal(column(found.table, WEIGHT), [2.0, 1.0, 1.0])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark_cases import column, needs_spark, session_of
+from spark_cases import column, needs_spark
 
 from dpsr import Interactions, Ratings, Scale
 from dpsr.data.spark.files import spark_table_of_file
@@ -22,10 +22,9 @@ pytestmark = needs_spark
 SCALE = Scale(1, 5)
 
 
-@pytest.fixture(scope="module")
-def session():
-    with session_of("local[2]") as session:
-        yield session
+@pytest.fixture
+def session(lasting_spark):
+    return lasting_spark
 
 
 def check_equal(session, path, **named):
@@ -40,11 +39,12 @@ def check_equal(session, path, **named):
         assert found.to_pylist() == expected.to_pylist()
     np.testing.assert_array_equal(there.census.user_counts, inside.mask.census.user_counts)
     np.testing.assert_array_equal(there.census.item_counts, inside.mask.census.item_counts)
-    np.testing.assert_array_equal(np.concatenate([block.items for block in there.scan()]), inside.mask.items)
-    np.testing.assert_array_equal(column(there, LEVEL), inside.levels)
     assert there.census.timed == (inside.mask.timestamps is not None)
-    if there.census.timed:
-        np.testing.assert_array_equal(column(there, TIMESTAMP), inside.mask.timestamps)
+    expected = {LEVEL: inside.levels, **({TIMESTAMP: inside.mask.timestamps} if there.census.timed else {})}
+    blocks = list(there.scan(list(expected)))  # at once: every scan takes several jobs
+    np.testing.assert_array_equal(np.concatenate([block.items for block in blocks]), inside.mask.items)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(np.concatenate([block.columns[name] for block in blocks]), values)
     return inside
 
 
@@ -185,8 +185,8 @@ def test_columns_of_a_frame_may_have_any_name(session):
 
 
 def test_interactions_of_a_spark_frame_are_those_of_its_rows(session):
-    rows = [("ann", 1, 2.0), ("bob", 1, 1.0), ("ann", 1, 0.5), ("bob", 7, 3.0)]
-    likes = Interactions.from_spark(session.createDataFrame(rows, ["user", "item", "weight"]))
+    rows = {"user": ["ann", "bob", "ann", "bob"], "item": [1, 1, 1, 7], "weight": [2.0, 1.0, 0.5, 3.0]}
+    likes = Interactions.from_spark(session.createDataFrame(pa.table(rows)))
     assert likes.to_arrow().to_pydict() == {
         "user": ["ann", "bob", "bob"],
         "item": [1, 1, 7],

@@ -15,9 +15,11 @@ from certificates import certificate
 from ledgers_by_hand import (
     REFUSALS,
     by_hand,
+    copy_of,
     insert,
     is_sqlite,
     next_entry,
+    put,
     rechained,
     remove_guards,
     remove_triggers,
@@ -29,15 +31,55 @@ from dpsr.privacy.ledger.event import COLUMNS, Event
 from dpsr.privacy.ledger.ledger import Ledger
 
 
-@pytest.fixture
-def ledger(address):
-    """Three of ten spent, and one charge of the two released."""
-    ledger = Ledger.create(address, "films", "1", "1e-6")
-    Ledger.create(address, "books", "1")
+@pytest.fixture(scope="module")
+def original(lasting_address):
+    """Three of ten spent, and one charge of the two released. Tests have copies: making it takes longer."""
+    ledger = Ledger.create(lasting_address, "films", "1", "1e-6")
+    Ledger.create(lasting_address, "books", "1")
     paid = ledger.charge("films", "0.2", method="default", charge_id="a" * 32)
     ledger.record(paid, certificate(0.1, charge=paid.reference), manifest="0" * 64)
     ledger.charge("films", "0.1", method="paper", charge_id="b" * 32)
-    return ledger
+    return lasting_address
+
+
+def copied(address, request, folder):
+    return copy_of(address, None if is_sqlite(address) else request.getfixturevalue("postgres"), folder)
+
+
+@pytest.fixture
+def address(original, request, tmp_path):
+    return copied(original, request, tmp_path)
+
+
+@pytest.fixture
+def ledger(address):
+    return Ledger.open(address)
+
+
+@pytest.fixture(scope="module")
+def refusing(original, request, tmp_path_factory):
+    """One copy for all rows that are refused: it stays as it was."""
+    return copied(original, request, tmp_path_factory.mktemp("refusing"))
+
+
+@pytest.fixture(scope="module")
+def unguarded(original, request, tmp_path_factory):
+    """A copy without anything that would refuse."""
+    address = copied(original, request, tmp_path_factory.mktemp("unguarded"))
+    remove_guards(address)
+    return address
+
+
+@pytest.fixture(scope="module")
+def unguarded_films(lasting_address, request, tmp_path_factory):
+    """A ledger of one set of data, all spent but for a third, and nothing that would refuse."""
+    sqlite = str(tmp_path_factory.mktemp("films") / "l.db")
+    address = sqlite if is_sqlite(lasting_address) else request.getfixturevalue("postgres").new_database()
+    ledger = Ledger.create(address, "films", "3")
+    for _ in range(2):
+        ledger.charge("films", "1", method="default")
+    remove_guards(address)
+    return address
 
 
 RELEASE = {"kind": "release", "charge": "b" * 32, "certificate": "c" * 64, "manifest": "d" * 64, "method": "paper"}
@@ -126,10 +168,11 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("facts", REFUSED.values(), ids=REFUSED)
-def test_the_database_refuses_a_row_that_dpsr_would_not_write(ledger, address, facts):
+def test_the_database_refuses_a_row_that_dpsr_would_not_write(refusing, facts):
+    ledger = Ledger.open(refusing)
     before = ledger.budgets()
     with pytest.raises(REFUSALS):
-        insert(address, next_entry(ledger, **facts))
+        insert(refusing, next_entry(ledger, **facts))
     assert ledger.budgets() == before
 
 
@@ -349,15 +392,17 @@ def random_rows(rng, ledger, n):
 def test_a_member_can_put_in_nothing_that_others_cannot_read_or_that_gives_budget_back(team):
     """On PostgreSQL nobody with the rights of a team can stop the others: what is taken can be read."""
     owner, address = team
-    rng, taken = random.Random(0), 0
-    for row in random_rows(rng, owner, 400):
-        left = owner.budget().left_epsilon
-        try:
-            insert(address, row)
-        except psycopg.Error:
-            continue
-        taken += 1
-        assert owner.budget().left_epsilon <= left
+    taken, before = 0, owner.budget()
+    with by_hand(address) as connection:
+        for row in random_rows(random.Random(0), owner, 400):
+            try:
+                put(connection, row)
+            except psycopg.Error:
+                continue
+            taken, now_left = taken + 1, owner.budget()
+            assert now_left.left_epsilon <= before.left_epsilon
+            before = now_left
+    assert owner.budget() == before, "what is refused changes nothing"
     assert taken >= 2
 
 
@@ -423,8 +468,9 @@ FORCED = {
 
 
 @pytest.mark.parametrize("facts", FORCED.values(), ids=FORCED)
-def test_the_reader_refuses_in_a_sentence_what_was_forced_in(ledger, address, facts):
-    remove_guards(address)
+def test_the_reader_refuses_in_a_sentence_what_was_forced_in(unguarded, request, tmp_path, facts):
+    address = copied(unguarded, request, tmp_path)
+    ledger = Ledger.open(address)
     insert(address, next_entry(ledger, **facts))
     for act in (ledger.budgets, ledger.history, lambda: ledger.charge("films", "0.1", method="default")):
         with pytest.raises(LedgerError, match=r"'films' was changed by other hands.*Restore it from a copy"):
@@ -443,11 +489,9 @@ def test_the_reader_refuses_in_a_sentence_what_was_forced_in(ledger, address, fa
         ("set dataset = 'Films'", "entry 1 does not follow"),
     ],
 )
-def test_a_careless_edit_is_found_and_charges_stop(address, change, why):
-    ledger = Ledger.create(address, "films", "3")
-    for _ in range(2):
-        ledger.charge("films", "1", method="default")
-    remove_guards(address)
+def test_a_careless_edit_is_found_and_charges_stop(unguarded_films, request, tmp_path, change, why):
+    address = copied(unguarded_films, request, tmp_path)
+    ledger = Ledger.open(address)
     run(address, f"update dpsr_events {change}")
     for act in (ledger.budgets, ledger.history, lambda: ledger.charge(ledger.budget().dataset, "1", method="default")):
         with pytest.raises(LedgerError, match=why):
@@ -532,12 +576,13 @@ def test_every_constraint_of_either_database_is_the_reason_of_some_refusal(ledge
     rules = sqlite_rules if is_sqlite(address) else postgresql_rules
     remove_triggers(address)
     cases = [*REFUSED.values(), *(ODD_TYPES.values() if is_sqlite(address) else ())]
-    said = set()
-    for facts in cases:
-        try:
-            insert(address, {**next_entry(ledger), "digest": "a" * 64, **facts})
-        except REFUSALS as error:
-            said |= {name for name in rules.CHECKS if name in str(error)}
-        else:
-            run(address, "delete from dpsr_events where number > 4 or dataset = 'songs'")
+    said, plain = set(), next_entry(ledger)
+    with by_hand(address) as connection:
+        for facts in cases:
+            try:
+                put(connection, {**plain, "digest": "a" * 64, **facts})
+            except REFUSALS as error:
+                said |= {name for name in rules.CHECKS if name in str(error)}
+            else:
+                connection.execute("delete from dpsr_events where number > 4 or dataset = 'songs'")
     assert set(rules.CHECKS) - said == set()

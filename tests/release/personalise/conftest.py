@@ -18,7 +18,7 @@ class Fitted(NamedTuple):
 
 
 def fitted(epsilon):
-    train, test = realistic(3, n_users=400, n_items=200, n_ratings=9_000).split(0.2, seed=0)
+    train, test = realistic(3, n_users=200, n_items=120, n_ratings=4_500).split(0.2, seed=0)
     return Fitted(DPSR(epsilon, random_state=1).fit(train).release, train, test)
 
 

@@ -71,13 +71,13 @@ class _Worker:
 def run_jobs(jobs: Sequence[Job], folder: Path, *, workers: int, timeout: float) -> Iterator[tuple[Job, list[Row]]]:
     """Every job with its rows, in the order in which they end. Stopping early stops what runs."""
     context = mp.get_context("forkserver")
-    context.set_forkserver_preload([__name__, _PRELOADED, *sorted({job.measure.partition(":")[0] for job in jobs})])
+    context.set_forkserver_preload([__name__, *sorted({job.measure.partition(":")[0] for job in jobs}), _PRELOADED])
     threads = max(1, (os.cpu_count() or 1) // workers)
     todo, busy = list(jobs), list[_Worker]()
     try:
         while todo or busy:
             while todo and len(busy) < workers:
-                busy.append(_hire(context, todo.pop(0), folder, threads, timeout))
+                busy.append(_hire(context, _first(todo, busy), folder, threads, timeout))
             for worker in _ended(busy):
                 job, rows = worker.job, _rows(worker)
                 following = _next(todo, job) if worker.process.is_alive() else None
@@ -98,12 +98,23 @@ def failure(error: str) -> list[Row]:
     return [{"error": error}]
 
 
+def _first(todo: list[Job], busy: Sequence[_Worker]) -> Job:
+    """A job of a method that nobody is at, taken off the list: whoever is at one goes on with it. Else the first."""
+    at_work = {_method(worker.job) for worker in busy}
+    places = (place for place, job in enumerate(todo) if _method(job) not in at_work)
+    return todo.pop(next(places, 0))
+
+
 def _next(todo: list[Job], job: Job) -> Job | None:
     """Another job of the same method, taken off the list."""
     for place, other in enumerate(todo):
-        if (other.measure, other.what) == (job.measure, job.what):
+        if _method(other) == _method(job):
             return todo.pop(place)
     return None
+
+
+def _method(job: Job) -> tuple[str, str]:
+    return job.measure, job.what
 
 
 def _hire(context: Any, job: Job, folder: Path, threads: int, timeout: float) -> _Worker:

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from math import exp, log, sqrt
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from dpsr.arrays import Floats
@@ -124,7 +123,7 @@ def analytic_sigma(epsilon: float, delta: float) -> float:
         raise PrivacyError(
             f"no Gaussian noise is known for epsilon = {epsilon:g} with delta = {delta:g}. Use a larger delta."
         )
-    return float(exp(brentq(excess, log(1e-3), log(1e7), xtol=1e-13))) * (1 + 1e-12)
+    return exp(_root(excess, log(1e-3), log(1e7), xtol=1e-13)) * (1 + 1e-12)
 
 
 def _laplace_channel(scale: Scale, budgets: Floats, mechanism: str, settings: dict[str, float]) -> Channel:
@@ -180,6 +179,13 @@ def _gaussian_channel(
     return Channel.from_probabilities(scale, grid, table, mechanism=mechanism, settings={**settings, "sigma": sigma})
 
 
+def _root(function: Callable[[float], float], low: float, high: float, **tolerances: float) -> float:
+    """Where a function is zero between two places."""
+    from scipy.optimize import brentq  # a tenth of a second, for those who need it
+
+    return float(brentq(function, low, high, **tolerances))
+
+
 def _float_epsilon(table: Floats) -> float:
     with np.errstate(divide="ignore"):
         logs = np.log(table)
@@ -192,7 +198,7 @@ def _largest_feasible(excess: Callable[[float], float], asked: float) -> float:
         return asked
     if excess(0.0) > 0:  # at the smallest budgets the price is epsilon to the last digit without any alpha
         return 0.0
-    return float(brentq(excess, 0.0, asked, xtol=1e-12)) * (1 - 1e-9)
+    return _root(excess, 0.0, asked, xtol=1e-12) * (1 - 1e-9)
 
 
 def _largest_budget(table: Callable[[float], Floats], asked: float, *, low: float) -> float:
@@ -205,11 +211,11 @@ def _largest_budget(table: Callable[[float], Floats], asked: float, *, low: floa
     if _float_epsilon(table(high)) <= asked:
         base = high
     else:
-        base = brentq(
+        base = _root(
             lambda b: _float_epsilon(table(b)) - asked, low * 1e-3, high, xtol=1e-14 * min(asked, 1), rtol=1e-14
         )
     while epsilon_of(to_weights(table(base)).tolist()) > asked:
         if step > 1:
             raise PrivacyError(f"no table for epsilon = {asked:g} could be found; choose another epsilon")
         base, step = base * (1 - step), 2 * step
-    return float(base)
+    return base

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from scipy.stats import norm
-from spark_cases import needs_spark, on_spark, session_of
+from spark_cases import needs_spark, on_spark
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.certify.check import check_certificate
@@ -545,26 +545,20 @@ def test_a_fit_without_a_list_says_how_many_items_of_a_person_count_and_asks_sin
         assert all(check.holds for check in checks)
 
 
-@pytest.fixture(scope="module")
-def session():
-    with session_of("local[2]") as one:
-        yield one
-
-
 @needs_spark[2]
 @needs_spark[1]
 @needs_spark[0]
 @pytest.mark.parametrize("unit", VAULTS)
-def test_names_on_spark_are_those_of_memory(unit, session):
+def test_names_on_spark_are_those_of_memory(unit, lasting_spark):
     data = ratings(crowd())
-    same_names(RawTable.of(data), on_spark(session, data), unit, 3)
+    same_names(RawTable.of(data), on_spark(lasting_spark, data), unit, 3)
 
 
 @needs_spark[2]
 @needs_spark[1]
 @needs_spark[0]
 @pytest.mark.parametrize(("unit", "declared"), [("user", True), ("user", False), ("rating", True)])
-def test_a_whole_fit_on_spark_is_the_one_in_memory_bit_for_bit(unit, declared, session):
+def test_a_whole_fit_on_spark_is_the_one_in_memory_bit_for_bit(unit, declared, lasting_spark):
     data = some_people()
-    made = fitted(unit, declared=declared).fit_table(on_spark(session, data))
+    made = fitted(unit, declared=declared).fit_table(on_spark(lasting_spark, data))
     same_side(made, fitted(unit, declared=declared).fit(data).release_)
