@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -18,6 +19,7 @@ from dpsr.evaluate.measure import ATTACK, METHOD
 from dpsr.evaluate.protocol import ERRORS_ONLY, PROTOCOLS, SAMPLE_RANKED
 from dpsr.evaluate.registry import METHODS, chosen_methods
 from dpsr.evaluate.runner.jobs import Job, code_digest, cross, noise_seed, own_seeds, reachable
+from dpsr.evaluate.runner.pool import _first
 from dpsr.evaluate.runner.results import results_of
 from dpsr.evaluate.runner.store import PREDICTIONS, ROWS, Store, load_arrays
 from dpsr.evaluate.sets import RatingSet
@@ -250,3 +252,12 @@ def test_the_folder_of_predictions_lies_beside_the_rows(strange):
     found, _ = strange
     assert found.folder.name == PREDICTIONS
     assert (found.folder.parent / ROWS).exists()
+
+
+def test_a_free_worker_takes_a_method_that_nobody_is_at_and_else_the_first_job(ratings):
+    todo = jobs_of(ratings, "constant", "bias", seeds=(0, 1))
+    constant, other = [job for job in todo if job.what == "constant"], [job for job in todo if job.what == "bias"]
+    busy = [SimpleNamespace(job=todo.pop(todo.index(constant[0])))]
+    assert _first(todo, busy) is other[0]
+    assert _first([*constant[1:]], busy) is constant[1]
+    assert other[0] not in todo
