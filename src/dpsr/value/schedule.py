@@ -4,9 +4,10 @@
 they can show: variational inference has several fixed points there, and the start decides on one. Caution, under which
 what is not explained yet is residual, is right on large sets, whose rows are well known, where there is nothing to
 find, and where who rated what shows tastes, for slopes on its embeddings find these. On small sets without that a
-direction that stands out of what random signs give (`start.py`) says that there is taste; there sweeps are bold at first: they take factors for known, as alternating least squares does, for as long as each pair of
-sweeps leaves clearly less unexplained. Caution follows, and takes back what was too much (decisions 44 and 62). Where no
-direction exceeds what random signs give, there are no factors: they would be made of noise (decision 54).
+direction that stands out of what random signs give (`start.py`) says that there is taste; there sweeps are bold at
+first: they take factors for known, as alternating least squares does, for as long as each pair of sweeps leaves clearly
+less unexplained. Caution follows, and takes back what was too much (decisions 44 and 62). Where no direction exceeds
+what random signs give, there are no factors: they would be made of noise (decision 54).
 
 **When to stop.** When means move by a small part of their own posterior deviation: what they may be off by anyway.
 """
@@ -30,7 +31,8 @@ _BOLD_PAIRS, _CLEARLY_LESS = 30, 0.93
 
 _BY_CHANCE, _STANDS_OUT = 1.01, 1.03
 """Strengths of directions: up to the first there is nothing that chance would not give, and factors are left out; from
-the second on sweeps are bold at first, where the mask has no structure. Chance alone moves a strength by less than a hundredth."""
+the second on sweeps are bold at first, where the mask has no structure. Chance alone moves a strength by less than a
+hundredth."""
 
 BETWEEN_TURNS = 1.1
 """By how much more ratings are expected to scatter around the means found between turns than a residual says: means are
