@@ -18,6 +18,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.certificate import PUBLIC_FACTS
 from dpsr.certify.check import check_certificate
 from dpsr.certify.normal_price import SAMPLER_SLACK, gaussian_delta, gaussian_epsilon
+from dpsr.certify.parts import HistogramPart
 from dpsr.certify.people import (
     MOMENTS,
     MOST_NAMED,
@@ -374,6 +375,15 @@ def test_a_certificate_of_people_holds_by_itself():
         assert examined(made.to_record()) == []
 
 
+def test_a_certificate_of_values_states_no_mu():
+    part = HistogramPart("level histogram", "4", (0, 1))
+    counts = dict.fromkeys(("n_users", "n_items", "n_ratings", "median_ratings_per_user", "max_ratings_per_user"), 2)
+    public = {"facts": PUBLIC_FACTS["value"], "scale": "0:1:1", "levels": 2, **counts, "has_timestamps": False}
+    made = certificate(part, unit="value", nominal=0.5, delta=0.0, public=public).to_record()
+    assert examined(made) == []
+    assert "mu is stated, and no part has one" in examined({**made, "mu": 0.1})
+
+
 def part_of(record, name):
     return next(part for part in record["parts"] if part["name"] == name)
 
@@ -402,6 +412,10 @@ def part_of(record, name):
         (lambda r: part_of(r, NAMES).update(most_named=None), "most_named"),
         (lambda r: part_of(r, "scores").update(most_named=64), "cannot be priced"),
         (lambda r: part_of(r, "scores").update(numbers=63), "as many sums"),
+        (lambda r: r.update(mu=r["mu"] * 0.99), "mu is stated as"),
+        (lambda r: r.pop("mu"), "mu is stated as"),
+        (lambda r: r["parts"].pop(), "mu is stated as"),
+        (lambda r: r.update(nominal_delta=1.25e-24), "its parts may add up to"),
         (lambda r: r.update(epsilon=r["epsilon"] * 0.99), "its parts may add up to"),
         (lambda r: r.update(nominal_delta=r["delta"] / 2), "its parts may add up to"),
         (lambda r: r["protection"].update(user={"epsilon": 0.1, "delta": 1e-5}), "each unit"),

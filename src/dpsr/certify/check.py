@@ -200,10 +200,12 @@ _EVIDENCE = {
 
 
 def _sums(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
-    people, together = certificate.mu is not None, "add up to"
-    if people:
-        yield _sum("mu", record.get("mu", 0.0), certificate.mu or 0.0, together)
+    together = "add up to"
+    if certificate.mu is not None:
+        yield _sum("mu", record.get("mu", 0.0), certificate.mu, together)
         together = "may add up to, whatever the answers"
+    elif "mu" in record:
+        yield Check(False, "mu is stated, and no part has one")
     yield _sum("epsilon", record["epsilon"], certificate.epsilon, together)
     yield _sum("delta", record["delta"], certificate.delta, together)
 

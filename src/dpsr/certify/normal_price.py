@@ -113,9 +113,9 @@ def affordable_squared_mu(epsilon: float, delta: float) -> Fraction:
         raise PrivacyError(f"delta = {delta:g} is less than the sampler of normal noise can promise. Use a larger one.")
     mu = _bisected(lambda mu: _rough_delta(mu, epsilon) > delta, 0.0, sqrt(2 * epsilon) + 3)[0]
     squared, shy = Fraction(mu) ** 2, Fraction(_SHY)
-    while gaussian_delta(squared * (1 - shy), epsilon) > room:
+    while shy < 1 and gaussian_delta(squared * (1 - shy), epsilon) > room:
         shy *= 4
-    if squared < _LEAST:
+    if squared < _LEAST or 2 * shy >= 1:  # or delta is hardly more than the sampler's own
         raise PrivacyError(
             f"epsilon = {epsilon:g} and delta = {delta:g} are so small together that no noise is large enough. Use a "
             "larger epsilon or a larger delta."

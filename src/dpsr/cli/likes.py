@@ -88,7 +88,7 @@ def said(taken: str, notes: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedColumns:
     """Columns that were named, which may say that rows are interactions, and the delimiter."""
 
     user: str | None
@@ -98,7 +98,7 @@ class Named:
     delimiter: str | None
 
 
-def reads_likes(likes: bool, scale: str | None, source: RatingsSource, named: Named) -> bool:
+def reads_likes(likes: bool, scale: str | None, source: RatingsSource, named: NamedColumns) -> bool:
     """Whether rows are interactions: as asked, or because no scale was named and the file has no rating column."""
     from dpsr.errors import ParameterError
 
@@ -119,7 +119,7 @@ def reads_likes(likes: bool, scale: str | None, source: RatingsSource, named: Na
     return likes
 
 
-def has_no_rating(source: RatingsSource, named: Named) -> bool:
+def has_no_rating(source: RatingsSource, named: NamedColumns) -> bool:
     """Whether a file has a user and an item, and no column that looks like a rating.
 
     Where there are two columns there is no room for one, whatever they are called.

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, Named, Weight, reads_likes
+from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, NamedColumns, Weight, reads_likes
 from dpsr.cli.reading import (
     Delimiter,
     Duplicates,
@@ -103,7 +103,7 @@ def plan(
     from dpsr.types import Scale
 
     totals = (users, n_items, n_ratings)
-    if _of_likes(likes, scale, ratings, Named(user, item, rating, weight, delimiter)):
+    if _of_likes(likes, scale, ratings, NamedColumns(user, item, rating, weight, delimiter)):
         reading = None
         if ratings is not None:
             reading = LikesReading(ratings, user, item, weight, timestamp, delimiter, query)
@@ -129,7 +129,7 @@ def plan(
     _show(report, values=isinstance(report, Plan))
 
 
-def _of_likes(likes: bool, scale: str | None, source: RatingsSource | None, named: Named) -> bool:
+def _of_likes(likes: bool, scale: str | None, source: RatingsSource | None, named: NamedColumns) -> bool:
     """Whether interactions are planned; from totals alone only where they are asked for."""
     if source is not None:
         return reads_likes(likes, scale, source, named)

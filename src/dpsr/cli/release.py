@@ -16,7 +16,7 @@ from rich.markup import escape
 from dpsr.cli.interrupts import InterruptedByHandError, too_late
 from dpsr.cli.keys import open_key
 from dpsr.cli.ledger import LEDGER_HELP, Dataset
-from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, Named, Weight, reads_likes, said
+from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, NamedColumns, Weight, reads_likes, said
 from dpsr.cli.reading import (
     Delimiter,
     Duplicates,
@@ -131,7 +131,7 @@ def release(
         check_engine(engine, memory, work)
         signer = None if sign is None else open_key(sign)
         catalogue = None if items is None else read_catalogue(items)
-        rows = reads_likes(likes, scale, ratings, Named(user, item, rating, weight, delimiter))
+        rows = reads_likes(likes, scale, ratings, NamedColumns(user, item, rating, weight, delimiter))
         check_method(method, unit, delta, likes=rows)
         if rows:
             protects = Unit.user if unit is None else unit

@@ -19,7 +19,6 @@ from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.normal_price import affordable_squared_mu, gaussian_epsilon, tail_up
 from dpsr.certify.odds import belief_at_least, belief_at_most, guess_right, odds_factor
 from dpsr.certify.parts import ChannelPart
-from dpsr.certify.people import NormalPart
 from dpsr.pipeline.estimator import check_unit
 from dpsr.privacy.channels import optimal_channel
 from dpsr.release import Release
@@ -115,13 +114,12 @@ def explain_release(release: Release | ItemRelease | LikesRelease) -> Explanatio
     """What a release's own epsilon means, with its own tables and its own heaviest user."""
     certificate = release.certificate
     if isinstance(release, ItemRelease | LikesRelease):
-        unit, parts = certificate.unit, [part for part in certificate.parts if isinstance(part, NormalPart)]
-        squared_mu = sum((part.squared_mu(unit) or Fraction(0) for part in parts), Fraction(0))
+        squared_mu = Fraction(certificate.mu or 0.0) ** 2
         prices = {
             name: None if one is None else UnitPrice(one.epsilon, one.delta)
             for name, one in certificate.protection.items()
         }
-        told = _of_people(certificate.epsilon, certificate.delta, unit, squared_mu, prices)
+        told = _of_people(certificate.epsilon, certificate.delta, certificate.unit, squared_mu, prices)
         return replace(told, likes=certificate.likes)
     tables = [table for part in certificate.parts if isinstance(part, ChannelPart) for table in part.tables]
     guess = max(map(guess_right, tables), default=None)

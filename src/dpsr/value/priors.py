@@ -73,13 +73,13 @@ COEFFICIENT = np.array([np.nan, 0.002, 0.002, 0.002, 0.002, 0.00003])
 """Share of one coefficient of W by group (`Design.weight_groups`); the constant is set from the noisy mean."""
 
 
-_DOUBTED = 0.2
+_CAUTION = 0.2
 """A group of W is believed to be a fifth of the typical until it shows."""
 
 
 def cautious_ridge(ridge: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The ridge that evidence is weighed against: the constant as it is, every other group with caution."""
-    return np.r_[ridge[:1], ridge[1:] / _DOUBTED]
+    return np.r_[ridge[:1], ridge[1:] / _CAUTION]
 
 
 def ridge(variance: float, mean_variance: float) -> npt.NDArray[np.float64]:

@@ -14,7 +14,7 @@ from spark_cases import needs_spark, on_spark
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.certify.check import check_certificate
-from dpsr.certify.normal_price import affordable_squared_mu, gaussian_delta
+from dpsr.certify.normal_price import SAMPLER_SLACK, affordable_squared_mu, gaussian_delta
 from dpsr.certify.people import PersonPart, RatingPart
 from dpsr.data import realistic
 from dpsr.engine.disk import ITEMS, DiskTable
@@ -225,6 +225,21 @@ def test_what_can_be_afforded_is_the_largest_that_epsilon_and_delta_allow(epsilo
 def test_a_budget_so_small_that_the_sampler_has_no_such_noise_is_refused_before_anything_is_asked():
     with pytest.raises(PrivacyError, match="Use a larger epsilon or a larger delta"):
         affordable_squared_mu(1e-6, 1e-7)
+
+
+@pytest.mark.parametrize(("epsilon", "more"), [(0.0, 1.0), (1e-9, 0.5), (0.1, 1e-9), (1.0, 1e-9), (100.0, 2.0**-52)])
+def test_a_delta_hardly_above_what_the_sampler_may_be_off_is_refused_in_a_sentence(epsilon, more):
+    """Certificates may state any: whoever verifies a forged one gets no traceback."""
+    with pytest.raises(PrivacyError, match="Use a larger epsilon or a larger delta"):
+        affordable_squared_mu(epsilon, SAMPLER_SLACK * (1 + more))
+
+
+@pytest.mark.parametrize(("epsilon", "more"), [(0.1, 0.01), (1.0, 0.5), (100.0, 1e-9)])
+def test_what_such_a_delta_does_afford_leaves_room_for_the_sampler(epsilon, more):
+    squared = affordable_squared_mu(epsilon, SAMPLER_SLACK * (1 + more))
+    assert (
+        0 < Fraction(gaussian_delta(squared, epsilon)) <= Fraction(SAMPLER_SLACK * (1 + more)) - Fraction(SAMPLER_SLACK)
+    )
 
 
 def test_a_delta_below_what_the_sampler_can_promise_is_refused():
