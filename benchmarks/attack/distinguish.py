@@ -25,11 +25,10 @@ from dpsr.data.ingest import ingest
 from dpsr.data.spark.frame import spark_table
 from dpsr.data.spark.session import spark_session
 from dpsr.engine.division import GRID, Division
-from dpsr.engine.raw import RawTable
+from dpsr.engine.raw import RawRatings, RawTable
 from dpsr.privacy.channels import calibrated_laplace
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import Vault
-from dpsr.types.raw import RawRatings
 
 STARS, RISK = Scale(1, 5), 1e-6
 _BINS = 8

@@ -32,13 +32,13 @@ from dpsr.audit.stage1 import histogram, paired, published, repeated, single, su
 from dpsr.audit.trials import Trial, run
 from dpsr.certify.amounts import check_epsilon
 from dpsr.data import realistic
+from dpsr.engine.raw import RawRatings
 from dpsr.pipeline.dpsr import build
 from dpsr.pipeline.estimator import PrivateRecommender
 from dpsr.privacy.channels import AsPublished, Channel, calibrated_laplace, optimal_channel
 from dpsr.privacy.noise import NoiseSource
 from dpsr.release import Release
 from dpsr.types import Scale
-from dpsr.types.raw import RawRatings
 
 Report = Callable[[str], None]
 

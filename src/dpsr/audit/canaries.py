@@ -31,9 +31,9 @@ import numpy.typing as npt
 
 from dpsr.arrays import Bools, Floats
 from dpsr.audit.bounds import epsilon_of_guesses
+from dpsr.engine.raw import RawRatings
 from dpsr.errors import ParameterError
 from dpsr.release import Release
-from dpsr.types.raw import RawRatings
 
 Guesser = Callable[[Floats], Floats]
 

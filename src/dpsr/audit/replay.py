@@ -21,14 +21,13 @@ from dpsr.arrays import AnyArray, AnyInts, Levels
 from dpsr.audit.findings import Finding
 from dpsr.certify import Part
 from dpsr.engine import MemoryTable, PassResult
-from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.engine.raw import LEVEL, RawRatings, RawTable
 from dpsr.engine.table import Task
 from dpsr.pipeline.dpsr import DPSR
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents
 from dpsr.types import Mask
-from dpsr.types.raw import RawRatings
 
 WHAT = "everything after the noisy answers, on other ratings"
 

@@ -10,12 +10,12 @@ from dpsr.audit.findings import AuditReport
 from dpsr.audit.likes.auditing import audit_likes, audit_planted_likes
 from dpsr.audit.people.auditing import audit_people, audit_planted_people
 from dpsr.data import demo_ratings
+from dpsr.engine.raw import RawRatings
 from dpsr.errors import ParameterError
 from dpsr.release import Release
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.types import Scale
-from dpsr.types.raw import RawRatings
 
 DEMO_SCALE, DEMO_EPSILON, DEMO_DELTA = Scale(1, 5), 1.0, 1e-5
 

@@ -18,10 +18,9 @@ import pyarrow as pa
 
 from dpsr.arrays import Levels
 from dpsr.audit.events import Counts, Evidence, best_bound
-from dpsr.engine.raw import RawTable
+from dpsr.engine.raw import RawRatings, RawTable
 from dpsr.privacy.noise import NoiseSource
 from dpsr.types import Mask, Scale
-from dpsr.types.raw import RawRatings
 
 Labels = npt.NDArray[np.int64]
 Observe: TypeAlias = Callable[[Levels, NoiseSource], Labels]

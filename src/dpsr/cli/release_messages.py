@@ -26,10 +26,9 @@ NO_LEDGER = (
 
 def preview(name: str, taken: str, table: RawRows, estimator: Any, account: Account | None) -> str:
     """What is there, what is promised, and what it will cost, before anything is spent."""
-    from dpsr.engine.raw import InteractionTable
+    from dpsr.engine.raw import InteractionTable, RawInteractions
     from dpsr.pipeline.people import outside
     from dpsr.pipeline.publish import census_of
-    from dpsr.types.raw import RawInteractions
 
     census, lines, likes = census_of(table), [], isinstance(table, InteractionTable | RawInteractions)
     thing = "interactions" if likes else "ratings"

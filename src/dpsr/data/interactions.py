@@ -14,10 +14,10 @@ from dpsr.data.assemble import INTERACTION_ROWS, RatingColumns, assemble_interac
 from dpsr.data.files.read import columns_of_file
 from dpsr.data.frames import columns_of_arrays, columns_of_frame
 from dpsr.data.rows_in_memory import RowsInMemory
+from dpsr.engine.raw import RawInteractions
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
 from dpsr.types.mask import Mask
-from dpsr.types.raw import RawInteractions
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # the inherited repr shows no weight, a generated one would

@@ -15,9 +15,9 @@ from dpsr.data.files.read import columns_of_file
 from dpsr.data.frames import columns_of_arrays, columns_of_frame
 from dpsr.data.interactions import Interactions
 from dpsr.data.rows_in_memory import RowsInMemory
+from dpsr.engine.raw import RawRatings
 from dpsr.errors import ParameterError
 from dpsr.quoting import quoted
-from dpsr.types.raw import RawRatings
 from dpsr.types.scale import Scale, ScaleLike
 
 Duplicates = Literal["error", "first", "last"]

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Floats
+from dpsr.engine.raw import RawRatings
 from dpsr.types.mask import Ids
-from dpsr.types.raw import RawRatings
 
 _LEAST = 0.02
 

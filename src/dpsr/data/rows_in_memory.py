@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dpsr.arrays import Bools, Ints
+from dpsr.engine.raw import RawRows
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
-from dpsr.types.raw import RawRows
 
 
 class RowsInMemory(RawRows):

@@ -24,10 +24,10 @@ from typing import Generic, Literal, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from dpsr.arrays import Floats, Ints
+from dpsr.engine.raw import RawRatings
 from dpsr.errors import PrivacyError
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.types import Scale
-from dpsr.types.raw import RawRatings
 
 Unit = Literal["rating value", "rating (add/remove)", "user", "none"]
 """What neighbouring tables differ in: the value of a rating, its presence, a whole user; or nothing is promised."""

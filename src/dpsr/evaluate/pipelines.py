@@ -34,7 +34,7 @@ from dpsr.arrays import Floats, Ints
 from dpsr.engine import BlockResult
 from dpsr.engine.division import GRID, DividedIncidence, Division
 from dpsr.engine.incidence import moments_at_ratings
-from dpsr.engine.raw import RawTable
+from dpsr.engine.raw import RawRatings, RawTable
 from dpsr.evaluate.contract import ITEMS_AND_SCALE, JOINT, MASK, SCALE_ALONE, SEEDED, PrivateMethod, Protection, Unit
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.linalg.own_regression import predict_pairs
@@ -46,7 +46,6 @@ from dpsr.release import Contents, Personalised
 from dpsr.release.people import PersonalisedPeople
 from dpsr.release.people.personalised import own_rows
 from dpsr.types import Census, Scale
-from dpsr.types.raw import RawRatings
 from dpsr.value.allocation import Allocation, Components, allocate, turns_of
 from dpsr.value.design import Design
 from dpsr.value.evidence import SAMPLE, EvidenceState

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import Floats, Ints
 from dpsr.data import Ratings
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.baselines import ALS, Bias, Constant
 from dpsr.evaluate.baselines.bias import MostRatedFirst
 from dpsr.evaluate.metrics.accuracy import mae, rmse
@@ -22,7 +23,6 @@ from dpsr.evaluate.metrics.ranking import Predictor, top_lists
 from dpsr.evaluate.metrics.scores import Scores, score
 from dpsr.evaluate.sets import RatingSet
 from dpsr.types import Mask, Model
-from dpsr.types.raw import RawRatings
 
 LISTED_USERS = 300
 """Lists are kept for at most so many users, the same for every method on the same split."""

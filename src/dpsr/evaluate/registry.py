@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dpsr.engine.raw import RawRatings
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.evaluate.baselines import ALS, MF, Bias, Constant, ItemKNN, SVDpp
 from dpsr.evaluate.baselines.bias import MostRatedFirst, OwnMean
@@ -39,7 +40,6 @@ from dpsr.evaluate.pipelines import (
     PeoplePipeline,
     PersonalisedPipeline,
 )
-from dpsr.types.raw import RawRatings
 
 OURS, CONSTANT, BIAS, REFERENCE = "dpsr", "constant", "bias", "als"
 """Our method, the least that must be beaten, the honest yardstick, and the model to whose lists others are compared."""

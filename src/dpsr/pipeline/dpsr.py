@@ -11,7 +11,7 @@ from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.engine import MemoryTable
 from dpsr.engine.division import GRID
-from dpsr.engine.raw import InteractionTable, RawTable, raw_table
+from dpsr.engine.raw import InteractionTable, RawInteractions, RawRatings, RawTable, raw_table
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.people import cells
 from dpsr.pipeline.estimator import PrivateRecommender, check_unit, checked_ratings
@@ -29,7 +29,6 @@ from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.types import Catalogue, Mask, NoisyRatings, Scale
 from dpsr.types.mask import Ids
-from dpsr.types.raw import RawInteractions, RawRatings
 from dpsr.value import sweep
 from dpsr.value.allocation import Allocation, Components, Forecast, allocate, forecast
 from dpsr.value.design import shown_components

@@ -23,6 +23,7 @@ from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.certify.people import NAMES_DELTA
 from dpsr.data.files.catalogue import read_catalogue
 from dpsr.data.raw_statistics import root_mean_square_error
+from dpsr.engine.raw import RawInteractions, RawRatings
 from dpsr.errors import DataError, NotFittedError, ParameterError, PrivacyError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.cards import pages_of
@@ -38,7 +39,6 @@ from dpsr.release.people import PersonalisedPeople, check_takes_new_people
 from dpsr.release.release import ManyIds, Unknown
 from dpsr.types import Catalogue, Model
 from dpsr.types.mask import Census, Ids
-from dpsr.types.raw import RawInteractions, RawRatings
 
 
 def checked_ratings(ratings: object) -> RawRatings:

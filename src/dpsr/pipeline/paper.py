@@ -9,7 +9,7 @@ import numpy as np
 
 from dpsr.certify.certificate import ChargeReference
 from dpsr.engine import Block, BlockResult, MemoryTable, Table
-from dpsr.engine.raw import RawTable
+from dpsr.engine.raw import RawRatings, RawTable
 from dpsr.errors import ParameterError
 from dpsr.paper.blend import blend_with_neighbours
 from dpsr.paper.completion import Completion, complete_by_projections
@@ -22,7 +22,6 @@ from dpsr.privacy.vault import Vault, declared_private, privatise
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, Release
 from dpsr.types import Model, PrivateRatings, Scale
-from dpsr.types.raw import RawRatings
 
 SYMBOL, NOISY, SMOOTHED = "symbol", "noisy", "smoothed"
 """The columns of a table that the vault, Stage 1 and Stage 2 end with."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dpsr.engine.raw import RawRatings
 from dpsr.errors import ParameterError
 from dpsr.pipeline.estimator import check_enough
 from dpsr.types import Scale
-from dpsr.types.raw import RawRatings
 from dpsr.value.allocation import Components, Forecast, forecast
 from dpsr.value.design import shown_components
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.data import Interactions, realistic
-from dpsr.engine.raw import InteractionTable
+from dpsr.engine.raw import InteractionTable, RawInteractions
 from dpsr.errors import ParameterError
 from dpsr.likes.plan import Loss
 from dpsr.linalg.compiled import one_blas_thread
@@ -25,7 +25,6 @@ from dpsr.pipeline.likes import ask_activity, ask_popularity, check_likes
 from dpsr.pipeline.plan import parse_epsilons
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.people.likes_vault import LikesVault, PeopleLikesVault, SingleLikesVault
-from dpsr.types.raw import RawInteractions
 
 MOST_MADE_UP = 5_000_000
 """Interactions that are made up for a plan, at most: some seconds."""

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from dpsr.data.raw_statistics import raw_spread
+from dpsr.engine.raw import RawRatings
 from dpsr.errors import ParameterError
 from dpsr.people.forecast import PeopleForecast, Population, forecast, people_for_factors
 from dpsr.pipeline.estimator import check_enough, check_unit
 from dpsr.pipeline.plan import TYPICAL_SPREAD, check_spread, parse_epsilons
 from dpsr.types import Scale
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of
-from dpsr.types.raw import RawRatings
 
 NO_TOTALS = (
     "a plan for people needs totals that may be known, --users, --items and --ratings, or a file of ratings on the "

@@ -23,7 +23,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.manifest import MANIFEST, sha256_of
-from dpsr.engine.raw import InteractionTable, RawTable, raw_table
+from dpsr.engine.raw import InteractionTable, RawInteractions, RawRatings, RawTable, raw_table
 from dpsr.engine.work_folder import clear_dead_runs
 from dpsr.errors import DpsrError, LedgerError, ParameterError, ReleaseError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
@@ -43,7 +43,6 @@ from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.report import Budget as CardBudget
 from dpsr.types import Catalogue, Census
-from dpsr.types.raw import RawInteractions, RawRatings
 
 RawRows = RawRatings | RawInteractions | RawTable | InteractionTable
 

@@ -1,4 +1,4 @@
-"""The values that pass between rooms. `types.raw`, the secret, is imported by its full name only."""
+"""The values that pass between rooms; but for raw rows, the secret, which are in `engine.raw`."""
 
 from dpsr.types.catalogue import Catalogue
 from dpsr.types.mask import Census, Mask

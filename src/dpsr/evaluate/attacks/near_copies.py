@@ -26,12 +26,12 @@ import pyarrow as pa
 from scipy import sparse
 
 from dpsr.arrays import Bools, Floats, Ints
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.attacks.guessing import Guesses, judge
 from dpsr.release.people import ItemRelease
 from dpsr.release.people.item_release import CELL
 from dpsr.synthesis.meeting import chances_met, propensities
 from dpsr.types.item_side import activity_of
-from dpsr.types.raw import RawRatings
 
 FEWEST = 5
 """Ratings of a real person that may be recognised at all."""

@@ -28,10 +28,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Bools, Floats, Ints
+from dpsr.engine.raw import RawRatings
 from dpsr.errors import ParameterError
 from dpsr.evaluate.attacks.guessing import Guesses, judge
 from dpsr.evaluate.metrics.ranking import Predictor
-from dpsr.types.raw import RawRatings
 
 SHARE, LEAST, BESIDE = 0.05, 40, 20
 """Share of ratings that become canaries, how few they may be, and how many other cells of a row are looked at."""

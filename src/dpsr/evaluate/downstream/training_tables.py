@@ -13,6 +13,7 @@ from typing import Any
 
 from dpsr.arrays import Floats
 from dpsr.engine import MemoryTable
+from dpsr.engine.raw import RawRatings
 from dpsr.errors import ParameterError
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.paper.blend import blend_with_neighbours
@@ -22,7 +23,6 @@ from dpsr.privacy.channels import Channel, calibrated_laplace, gaussian_classica
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import privatise
 from dpsr.types import PrivateRatings, Scale
-from dpsr.types.raw import RawRatings
 
 RAW = "raw"
 DELTA = 1e-5

@@ -19,6 +19,7 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.certify import Certificate
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.attacks.guessing import Guesses, most_advantage, most_right, most_true_positives
 from dpsr.evaluate.attacks.mechanisms import attack_certificate, attack_mean
 from dpsr.evaluate.attacks.outputs import attack_membership, attack_reconstruction, attack_values, plant
@@ -34,7 +35,6 @@ from dpsr.privacy.channels import Channel, gaussian, laplace, randomised_respons
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import privatise
 from dpsr.types import Scale
-from dpsr.types.raw import RawRatings
 
 MEAN_LEAK, BEST_GUESS = "mean-leak", "best-guess"
 ON_MECHANISMS = (MEAN_LEAK, BEST_GUESS)

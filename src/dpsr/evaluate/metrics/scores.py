@@ -12,11 +12,11 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.engine.raw import RawRatings
 from dpsr.errors import ParameterError
 from dpsr.evaluate.metrics.accuracy import mae, ndcg_at_k, precision_at_k, rmse
 from dpsr.evaluate.metrics.ranking import Candidates, Predict, Predictor, RankedGains, rank_gains
 from dpsr.types import Mask, Scale
-from dpsr.types.raw import RawRatings
 
 Gain = Literal["binary", "rating"]
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Codes, Floats, Ints
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.baselines import ALS
 from dpsr.evaluate.baselines.base import Linear, by_items
 from dpsr.evaluate.contract import FLOATING, MASK, PrivateMethod, Protection
@@ -29,7 +30,6 @@ from dpsr.evaluate.peers.averages import Averages, noisy_averages
 from dpsr.evaluate.peers.floating import Measured, Price, laplace_noise
 from dpsr.evaluate.peers.least_squares import perturbed_rows, unit_values
 from dpsr.types import Mask
-from dpsr.types.raw import RawRatings
 
 SHARES = (0.02, 0.34, 0.34, 0.30)
 CLAMP = 0.5

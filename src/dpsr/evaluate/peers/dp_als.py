@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Floats
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.baselines.base import Linear
 from dpsr.evaluate.contract import CATALOGUE, FLOATING, JOINT, PrivateMethod, Protection
 from dpsr.evaluate.metrics.ranking import Predictor
@@ -47,7 +48,6 @@ from dpsr.evaluate.peers.least_squares import (
     unit_values,
 )
 from dpsr.types import Mask, Scale
-from dpsr.types.raw import RawRatings
 
 SWEEPS = 4
 """The most sweeps; see `sweeps_at`."""

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from dpsr.arrays import Floats
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.baselines.base import Linear, hold_out
 from dpsr.evaluate.contract import PrivateMethod, Protection
 from dpsr.evaluate.metrics.accuracy import rmse
@@ -34,7 +35,6 @@ from dpsr.evaluate.peers.dp_als import COUNT_SHARE, DPALS, MEAN_SHARE
 from dpsr.evaluate.peers.floating import Price
 from dpsr.evaluate.peers.least_squares import clip_rows, local_rows
 from dpsr.types import Mask, Scale
-from dpsr.types.raw import RawRatings
 
 HALF_WIDTH, ROOT_BUDGET = 2.25, 10.0
 """Of the reference's scale, in stars; the root of a user's budget B there."""

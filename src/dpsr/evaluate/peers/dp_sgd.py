@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.baselines.base import Linear
 from dpsr.evaluate.contract import CATALOGUE, FLOATING, PrivateMethod, Protection
 from dpsr.evaluate.metrics.ranking import Predictor
@@ -43,7 +44,6 @@ from dpsr.evaluate.peers.floating import Price, gaussian_noise
 from dpsr.evaluate.peers.least_squares import BIAS_SIGNAL, FACTOR_SIGNAL, RESIDUAL, unit_values
 from dpsr.linalg.compiled import kernel
 from dpsr.types import Mask
-from dpsr.types.raw import RawRatings
 
 STEPS, SAMPLING, RANK, CLIP = 60, 0.3, 4, 0.5
 START = 0.1

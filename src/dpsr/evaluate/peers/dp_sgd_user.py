@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Bools, Floats
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.contract import CATALOGUE, FLOATING, JOINT, PrivateMethod, Protection
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.peers.accounting import epsilon_of, sampled_multiplier
@@ -36,7 +37,6 @@ from dpsr.evaluate.peers.least_squares import (
     unit_values,
 )
 from dpsr.types import Mask
-from dpsr.types.raw import RawRatings
 
 STEPS, SAMPLING, CLIP = 15, 0.3, 0.4
 FIRST_SHARE = 0.1

@@ -28,11 +28,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats, Ints
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.baselines.base import Linear
 from dpsr.evaluate.peers.floating import Measured, vector_laplace_noise
 from dpsr.linalg.compiled import kernel
 from dpsr.types import Mask, Scale
-from dpsr.types.raw import RawRatings
 
 VALUE_SENSITIVITY = 2.0
 """How far one rating moves in [-1, 1] when its value changes."""

@@ -39,6 +39,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpsr.arrays import Floats, Ints
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.baselines.base import Linear
 from dpsr.evaluate.baselines.item_knn import Neighbourhood
 from dpsr.evaluate.contract import FLOATING, JOINT, MASK, PrivateMethod, Protection
@@ -49,7 +50,6 @@ from dpsr.evaluate.peers.floating import Price, gaussian_noise
 from dpsr.evaluate.peers.least_squares import RESIDUAL, VALUE_SENSITIVITY, local_rows, unit_values
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.types import Mask
-from dpsr.types.raw import RawRatings
 
 SHARES = (0.02, 0.49, 0.49)
 NEIGHBOURS, DAMP, RANK = 40, 0.5, 8

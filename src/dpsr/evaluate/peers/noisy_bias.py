@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Floats
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.baselines.base import Linear
 from dpsr.evaluate.contract import CATALOGUE, FLOATING, JOINT, PrivateMethod, Protection
 from dpsr.evaluate.metrics.ranking import Predictor
@@ -26,7 +27,6 @@ from dpsr.evaluate.peers.averages import shrunk_mean, user_means
 from dpsr.evaluate.peers.floating import Price, gaussian_noise
 from dpsr.evaluate.peers.least_squares import BIAS_SIGNAL, RESIDUAL, unit_values
 from dpsr.types import Mask
-from dpsr.types.raw import RawRatings
 
 MEAN_SHARE = 0.05
 """Of the budget, for the mean of all users; items get the rest."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.baselines import ALS, MF, Baseline
 from dpsr.evaluate.baselines.factorisation import LARGE_BATCH
 from dpsr.evaluate.contract import MASK, SEEDED, PrivateMethod, Protection
@@ -21,7 +22,6 @@ from dpsr.privacy.channels import Channel, gaussian, laplace
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import privatise
 from dpsr.types import Scale
-from dpsr.types.raw import RawRatings
 
 
 @dataclass

@@ -25,6 +25,7 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.engine import MemoryTable
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.baselines.base import Linear, by_items
 from dpsr.evaluate.contract import FLOATING, JOINT, MASK, PrivateMethod, Protection
 from dpsr.evaluate.metrics.ranking import Predictor
@@ -39,7 +40,6 @@ from dpsr.evaluate.peers.least_squares import (
     unit_values,
 )
 from dpsr.types import Mask
-from dpsr.types.raw import RawRatings
 from dpsr.value.design import mask_embeddings
 
 RANK = 4

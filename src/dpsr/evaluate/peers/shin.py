@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
+from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.contract import CATALOGUE, FLOATING, JOINT, PrivateMethod, Protection
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.peers.accounting import epsilon_of
@@ -40,7 +41,6 @@ from dpsr.evaluate.peers.least_squares import (
     unit_values,
 )
 from dpsr.types import Mask
-from dpsr.types.raw import RawRatings
 
 ROUNDS, BUCKETS, CLIP = 5, 32, 2.0
 TYPICAL = 0.2

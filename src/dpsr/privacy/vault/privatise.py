@@ -13,13 +13,13 @@ from dpsr.certify import Certificate
 from dpsr.certify.certificate import ChargeReference, software
 from dpsr.certify.parts import Part
 from dpsr.certify.unproved import DeclaredPart, PublishedPart
+from dpsr.engine.raw import RawRatings
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import Channel
 from dpsr.privacy.channels.published import AsPublished
 from dpsr.privacy.noise.source import NoiseSource
 from dpsr.privacy.vault.vault import SEEDED, channel_part, public_facts
 from dpsr.types import PrivateRatings
-from dpsr.types.raw import RawRatings
 
 _MEAN_LEAK = (
     "the published Stage 1 centres its noise on the exact mean and scales it by the secret rating: its true worst-case "

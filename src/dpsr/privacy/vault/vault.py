@@ -47,14 +47,13 @@ from dpsr.certify.parts import (
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.division import AT_ONCE, GRID, Division, Turns
-from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.engine.raw import LEVEL, RawRatings, RawTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import BITS, Channel, Sampler
 from dpsr.privacy.noise.laplace import discrete_laplace, laplace_scale
 from dpsr.privacy.noise.source import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.types import Census, Scale
-from dpsr.types.raw import RawRatings
 
 SEEDED = "the noise came from a seed, and whoever has the seed can subtract it"
 
