@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpsr import DPSR, Ratings, Scale
+from dpsr.certify.amounts import belief_at_least, belief_at_most, guess_right
 from dpsr.certify.normal_price import affordable_squared_mu
-from dpsr.certify.odds import belief_at_least, belief_at_most, guess_right
 from dpsr.data import realistic
 from dpsr.pipeline.explain import explain, explain_release
 from dpsr.privacy.channels import optimal_channel, randomised_response

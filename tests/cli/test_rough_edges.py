@@ -158,7 +158,7 @@ def test_a_card_has_one_median(tmp_path):
         items += range(n)
     ratings = Ratings.from_arrays(users, items, [3] * len(users), scale=Scale(1, 5))
     release = DPSR(1.0).fit(ratings).release
-    page = re.sub(r"<[^>]+>", " ", card(release.contents, forecasts=()))
+    page = re.sub(r"<[^>]+>", " ", card(release.contents))
     words = " ".join(page.split())
     assert "median 3, most 8" in words
     assert re.search(r"The median user 3 ", words)

@@ -162,10 +162,10 @@ def prepare():
     import numpy as np
 
     from dpsr import DPSR, Ratings, Scale
-    from dpsr.pipeline.cards import EPSILONS
     from dpsr.privacy.noise import NoiseSource
     from dpsr.privacy.noise.laplace import discrete_laplace
-    from dpsr.report.card import environment
+    from dpsr.report.page import environment
+    from dpsr.report.plots import EPSILONS
 
     with suppress(ImportError):  # what some versions of typer import with their first command
         importlib.import_module("typer._adapters")

@@ -25,7 +25,7 @@ from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.certify.manifest import Entry, Manifest, sha256_of
 from dpsr.errors import DpsrError, ReleaseError
 from dpsr.pipeline.account import Account
-from dpsr.pipeline.cards import card_of, check_card
+from dpsr.pipeline.cards import check_card
 from dpsr.pipeline.compare import compare
 from dpsr.pipeline.explain import explain_release
 from dpsr.pipeline.publish import publish
@@ -34,6 +34,7 @@ from dpsr.release.folder.examination import examine
 from dpsr.release.keys import new_key, read_key
 from dpsr.release.lists.batch import all_lists
 from dpsr.release.verify import verification
+from dpsr.report import card
 
 JSON_FILES = ("manifest.json", "certificate.json", "model.json", "budget.json", "signature.json")
 TABLES = ("ratings.parquet", "users.parquet", "items.parquet")
@@ -296,7 +297,7 @@ def survives(folder, sound):
         assert not told.intact, "verify holds what cannot be loaded"
         return False
     assert told.intact, "what verify refuses was loaded"
-    card_of(release.contents)
+    card(release.contents)
     check_card(found)
     for lists in all_lists(release.model, 3, threads=1):
         assert np.isfinite(lists.scores).all()

@@ -8,8 +8,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from strangers import PAYLOADS
 
-from dpsr.pipeline.cards import card_of, expected_accuracy
 from dpsr.report import Budget
+from dpsr.report.card import card
+from dpsr.report.plots import expected_accuracy
 
 KINDS = ("private", "charged", "not private", "hostile")
 VIEWS = [(width, theme) for width in (1280, 360) for theme in ("light", "dark")]
@@ -18,10 +19,10 @@ VIEWS = [(width, theme) for width in (1280, 360) for theme in ("light", "dark")]
 @pytest.fixture(scope="module")
 def cards(release, not_private, hostile):
     return {
-        "private": card_of(release.contents),
-        "charged": card_of(release.contents, budget=Budget("films", 3.0, 1.0, 2.0)),
-        "not private": card_of(not_private.contents),
-        "hostile": card_of(hostile.contents),
+        "private": card(release.contents),
+        "charged": card(release.contents, budget=Budget("films", 3.0, 1.0, 2.0)),
+        "not private": card(not_private.contents),
+        "hostile": card(hostile.contents),
     }
 
 
@@ -175,7 +176,7 @@ def test_text_by_strangers_stays_text(opened, hostile, policy):
     bad = PAYLOADS[2]
     certificate = replace(hostile.certificate, software=f"{bad} dpsr")
     strange = type(hostile)(hostile.model, hostile.ratings, certificate, PAYLOADS[1], {bad: bad})
-    html = card_of(strange.contents, budget=Budget(PAYLOADS[0], 3.0, 1.0, 2.0))
+    html = card(strange.contents, budget=Budget(PAYLOADS[0], 3.0, 1.0, 2.0))
     with opened(html, bypass_csp=not policy) as page:
         for place in page.locator("bdi, footer dd, .dot").all():
             place.hover()
@@ -188,7 +189,7 @@ def test_text_by_strangers_stays_text(opened, hostile, policy):
 
 
 def test_a_payload_that_is_not_escaped_would_be_noticed(opened, hostile):
-    html = card_of(hostile.contents).replace("</main>", PAYLOADS[2] + "</main>")
+    html = card(hostile.contents).replace("</main>", PAYLOADS[2] + "</main>")
     with opened(html, bypass_csp=True) as page:
         page.wait_for_function("window.pwned === 1")
 

@@ -18,9 +18,9 @@ from strangers import PAYLOADS
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.certify.certificate import ChargeReference
 from dpsr.data import realistic
-from dpsr.pipeline.cards import card_of, expected_accuracy
-from dpsr.report import Budget, card
-from dpsr.report.card import LIMITS
+from dpsr.report import Budget
+from dpsr.report.card import LIMITS, card
+from dpsr.report.plots import expected_accuracy
 from dpsr.types import Mask, Model
 
 LIMIT = 1_500_000
@@ -50,15 +50,15 @@ class Words(HTMLParser):
 
 def test_every_saved_release_has_its_card_and_it_can_be_drawn_again_byte_for_byte(model, tmp_path):
     page = (model.save(tmp_path / "r") / "card.html").read_text("utf-8")
-    assert page == card_of(load_release(tmp_path / "r").contents)
+    assert page == card(load_release(tmp_path / "r").contents)
 
 
 def test_the_same_release_gives_the_same_bytes(release):
-    assert card_of(release.contents) == card_of(release.contents)
+    assert card(release.contents) == card(release.contents)
 
 
 def test_the_public_counts_are_on_the_page(release):
-    words = str(Words(card_of(release.contents)))
+    words = str(Words(card(release.contents)))
     mask = release.mask
     assert f"{mask.n_ratings:,} ratings fill" in words
     counts = sorted(int(n) for n in np.bincount(mask.users))
@@ -67,7 +67,7 @@ def test_the_public_counts_are_on_the_page(release):
 
 
 def test_the_bars_add_up_to_everything_there_is(release):
-    reads = re.findall(r'data-read="([^"]*)"', card_of(release.contents))
+    reads = re.findall(r'data-read="([^"]*)"', card(release.contents))
     for things, total in (
         ("users", release.mask.n_users),
         ("items", release.mask.n_items),
@@ -80,7 +80,7 @@ def test_the_bars_add_up_to_everything_there_is(release):
 def test_the_parts_on_the_page_are_those_of_the_certificate(ratings):
     release = DPSR(epsilon=3.0).fit(ratings).release
     assert [part.name for part in release.certificate.parts] == ["level histogram", "window sums", "ratings"]
-    words = str(Words(card_of(release.contents)))
+    words = str(Words(card(release.contents)))
     for part in release.certificate.parts:
         assert f"{100 * part.stated['epsilon'] / release.certificate.epsilon:.1f} %" in words
 
@@ -94,12 +94,12 @@ def test_the_forecast_is_the_plan_for_the_same_mask(release):
 
 def test_other_methods_get_no_forecast_and_the_card_says_why(not_private):
     assert expected_accuracy(not_private.contents) == ()
-    assert "No forecast: it describes the default pipeline" in str(Words(card_of(not_private.contents)))
+    assert "No forecast: it describes the default pipeline" in str(Words(card(not_private.contents)))
 
 
 def test_without_a_ledger_the_card_says_so_and_with_one_what_is_left(release):
-    assert "No ledger was used" in str(Words(card_of(release.contents)))
-    words = str(Words(card_of(release.contents, budget=Budget("films", 3.0, 1.23456, 1.76544))))
+    assert "No ledger was used" in str(Words(card(release.contents)))
+    words = str(Words(card(release.contents, budget=Budget("films", 3.0, 1.23456, 1.76544))))
     assert "No ledger" not in words
     assert "1.235" in words, "spent is rounded up"
     assert "1.765" in words, "what is left is rounded down"
@@ -108,13 +108,13 @@ def test_without_a_ledger_the_card_says_so_and_with_one_what_is_left(release):
 @pytest.mark.parametrize("asked", [1e-3, 0.13, 1.0, 9.5, 30.0])
 def test_any_budget_can_be_drawn(release, asked):
     asked_for = replace(release, certificate=replace(release.certificate, nominal=asked))
-    assert 'class="dot here"' in card_of(asked_for.contents)
+    assert 'class="dot here"' in card(asked_for.contents)
 
 
 def test_ratings_declared_private_have_no_odds_to_state(ratings):
     release = DPSR.paper().reconstruct(ratings).release
     assert release.certificate.epsilon == inf
-    words = str(Words(card_of(release.contents)))
+    words = str(Words(card(release.contents)))
     assert "NOT PRIVATE" in words
     assert "a guess may become a certainty" in words
 
@@ -126,7 +126,7 @@ def test_no_raw_rating_is_on_the_page():
     values = rng.choice([10_000.0, 10_900.0], 400)
     values[17] = canary = 10_437.0
     ratings = Ratings.from_arrays(cells // 25, cells % 25, values, scale=Scale(10_000, 10_900, step=1))
-    page = card_of(DPSR.paper(epsilon=1.0, random_state=0).fit(ratings).release.contents)
+    page = card(DPSR.paper(epsilon=1.0, random_state=0).fit(ratings).release.contents)
     for spelling in (f"{canary:.0f}", f"{canary:,.0f}"):
         assert spelling not in page
 
@@ -150,27 +150,27 @@ def test_a_million_ratings_fit_on_a_page():
     ratings = scale.clip(rng.normal(3.5, 1.0, total))
     small = DPSR(epsilon=1.0).fit(Ratings.from_arrays([1, 1, 2], [1, 2, 2], [1, 2, 3], scale=Scale(1, 5))).release
     big = replace(small, model=model, ratings=ratings)
-    assert len(card(big.contents, forecasts=expected_accuracy(small.contents)).encode()) < LIMIT / 10
+    assert len(card(big.contents).encode()) < LIMIT / 10
 
 
 def test_hostile_ids_do_not_make_it_grow(hostile):
-    assert len(card_of(hostile.contents).encode()) < 200_000
+    assert len(card(hostile.contents).encode()) < 200_000
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_hostile_text_is_escaped_wherever_it_may_stand(release, payload):
     ids = pa.array([f"{payload}{k}" for k in range(release.mask.n_users)])
     strange = replace(release, model=replace(release.model, mask=replace(release.mask, user_ids=ids)))
-    page = card_of(strange.contents, budget=Budget(payload, 3.0, 1.0, 2.0))
+    page = card(strange.contents, budget=Budget(payload, 3.0, 1.0, 2.0))
     assert page.count("<script>") == page.count("</script>") == 1
     assert "window.pwned=1>" not in page
     assert not set("\u2028\u2029\u202e\x00\x1b\r") & set(page)
-    clean = card_of(release.contents, budget=Budget("plain", 3.0, 1.0, 2.0))
+    clean = card(release.contents, budget=Budget("plain", 3.0, 1.0, 2.0))
     assert _tags(page) == _tags(clean), "no id adds an element"
 
 
 def test_the_policy_names_exactly_the_style_and_the_script_of_the_page(release):
-    page = card_of(release.contents)
+    page = card(release.contents)
     policy = unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', page).group(1))
     assert policy.startswith("default-src 'none'")
     assert "unsafe" not in policy
@@ -183,14 +183,14 @@ def test_the_policy_names_exactly_the_style_and_the_script_of_the_page(release):
 
 
 def test_no_address_leads_out(release):
-    page = card_of(release.contents).replace("http://www.w3.org/2000/svg", "")
+    page = card(release.contents).replace("http://www.w3.org/2000/svg", "")
     assert "http" not in page.replace("http-equiv", "")
     assert "url(" not in page
     assert "@import" not in page
 
 
 def test_every_limit_is_on_the_card(release):
-    words = str(Words(card_of(release.contents)))
+    words = str(Words(card(release.contents)))
     for limit in LIMITS:
         assert limit.name in words
 
@@ -237,24 +237,24 @@ def test_the_limits_page_grades_every_limit_of_the_card_alike():
 
 
 def test_the_card_says_which_key_was_to_sign_and_how_to_check(release):
-    words = str(Words(card_of(release.contents, signer="ab" * 32)))
+    words = str(Words(card(release.contents, signer="ab" * 32)))
     assert "was to be signed by the key with the fingerprint " + "ab" * 32 in words
     assert "dpsr verify release/ --signer" in words
-    unsigned = str(Words(card_of(release.contents)))
+    unsigned = str(Words(card(release.contents)))
     assert "No signature was asked for when it was made" in unsigned
     assert "--ledger ledger.db" not in unsigned, "no ledger was charged for it"
 
 
 def test_the_card_of_a_charged_release_says_how_to_ask_the_ledger(release):
     paid = replace(release, certificate=replace(release.certificate, charge=ChargeReference("0" * 32, "1" * 64)))
-    assert "dpsr verify release/ --ledger ledger.db" in str(Words(card_of(paid.contents)))
+    assert "dpsr verify release/ --ledger ledger.db" in str(Words(card(paid.contents)))
 
 
 def test_the_card_of_a_release_that_bought_the_mean_alone_names_no_other_part(tmp_path):
     """The tables of a mean-only release hold nothing but the mean, and the card must not say otherwise."""
     poor = DPSR(0.001).fit(realistic(0, n_users=30, n_items=20, n_ratings=200))
     assert [part.name for part in poor.certificate.parts] == ["total"]
-    words = str(Words(card_of(poor.release.contents)))
+    words = str(Words(card(poor.release.contents)))
     assert "one noisy sum of all ratings: their mean" in words
     for absent in ("Histogram", "Window sums", "noisy sums of each item", "integers", "through a randomising table"):
         assert absent not in words

@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from dpsr.pipeline.cards import expected_accuracy
 from dpsr.report.figures import figures
 
 NAMES = ("distribution", "frontier", "shape")
@@ -16,7 +15,7 @@ NAMES = ("distribution", "frontier", "shape")
 
 @pytest.fixture(scope="module")
 def files(release):
-    return figures(release.contents, expected_accuracy(release.contents))
+    return figures(release.contents)
 
 
 def test_every_plot_is_there_as_a_vector_a_picture_and_a_table(files):
@@ -38,11 +37,11 @@ def test_the_tables_hold_the_numbers(files, release):
 
 
 def test_the_same_release_gives_the_same_pictures(files, release):
-    assert figures(release.contents, expected_accuracy(release.contents)) == files
+    assert figures(release.contents) == files
 
 
 def test_pictures_of_what_is_not_private_look_different(files, release, not_private):
-    same = figures(replace(release, certificate=not_private.certificate).contents, ())
+    same = figures(replace(release, certificate=not_private.certificate, method=not_private.method).contents)
     assert set(same) == {name for name in files if not name.startswith("frontier")}
     assert same["shape.csv"] == files["shape.csv"]
     assert same["shape.svg"] != files["shape.svg"]

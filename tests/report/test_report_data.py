@@ -10,8 +10,20 @@ from hypothesis import strategies as st
 
 from dpsr import Scale
 from dpsr.engine.table import block_edges
-from dpsr.report.facts import MAX_SHOWN, Bin, display_name, doubling_bins, glance, rating_bins, sample_users, samples
-from dpsr.report.plots import BASE, MARGIN, TOP, bar_plot, doubling_labels, scale_labels
+from dpsr.report.card import sample_users, samples
+from dpsr.report.page import MAX_SHOWN, display_name
+from dpsr.report.plots import (
+    BASE,
+    MARGIN,
+    TOP,
+    Bin,
+    bar_plot,
+    doubling_bins,
+    doubling_labels,
+    glance,
+    rating_bins,
+    scale_labels,
+)
 
 
 @given(st.lists(st.integers(0, 2**40), min_size=1, max_size=60))

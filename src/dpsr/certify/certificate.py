@@ -34,9 +34,8 @@ from importlib.metadata import version
 from math import inf, nextafter
 from typing import Any, NamedTuple, TypeAlias
 
-from dpsr.certify.amounts import float_below, float_up, sum_up
+from dpsr.certify.amounts import epsilon_text, float_below, float_up, sum_up
 from dpsr.certify.normal_price import SAMPLER_SLACK, affordable_squared_mu, gaussian_epsilon
-from dpsr.certify.odds import epsilon_text
 from dpsr.certify.parts import (
     ChannelPart,
     DividedSumsPart,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from dpsr.certify.amounts import epsilon_text, percent_down, percent_up
 from dpsr.certify.certificate import unit_names
-from dpsr.certify.odds import epsilon_text, percent_down, percent_up
 from dpsr.cli.terminal import out
 from dpsr.cli.units import DeltaOption, Unit, UnitOption
 from dpsr.errors import ParameterError

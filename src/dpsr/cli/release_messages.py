@@ -51,7 +51,7 @@ def preview(name: str, taken: str, table: RawRows, estimator: Any, account: Acco
 
 def as_published(nominal: float, alpha: float) -> str:
     """The paper's Stage 1 promises nothing at the epsilon that was asked for."""
-    from dpsr.certify.odds import epsilon_text
+    from dpsr.certify.amounts import epsilon_text
     from dpsr.certify.unproved import published_price
 
     true = epsilon_text(published_price(nominal, alpha))

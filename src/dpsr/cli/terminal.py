@@ -87,7 +87,7 @@ def promise(
     epsilon: float, unit: str = "value", delta: float | None = None, *, timed: bool = False, likes: bool = False
 ) -> str:
     """What epsilon promises, in words, before anything is spent; `timed` if the release holds timestamps."""
-    from dpsr.certify.odds import belief_at_most, factor_text, percent_up
+    from dpsr.certify.amounts import belief_at_most, factor_text, percent_up
 
     if unit != "value":
         thing, about = (_PROTECTED_LIKES if likes else _PROTECTED)[unit]
@@ -108,7 +108,7 @@ def promise(
 
 def receipt(certificate: Certificate) -> str:
     """What was spent, in words, afterwards."""
-    from dpsr.certify.odds import epsilon_text
+    from dpsr.certify.amounts import epsilon_text
 
     public = certificate.public
     colour, word = ("green", "private") if certificate.private else ("red", "NOT PRIVATE")
@@ -131,8 +131,8 @@ def receipt(certificate: Certificate) -> str:
 
 def _other_units(certificate: Certificate) -> list[str]:
     """What the same release costs for the units it was not made for."""
+    from dpsr.certify.amounts import epsilon_text
     from dpsr.certify.certificate import unit_names
-    from dpsr.certify.odds import epsilon_text
 
     names, said = unit_names(likes=certificate.likes), []
     for unit, price in certificate.protection.items():

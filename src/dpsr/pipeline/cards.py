@@ -1,4 +1,4 @@
-"""The card of a release, with the forecasts its public mask allows; and drawn again, onto disk, with its plots.
+"""The card of a release folder drawn again: onto disk, with its plots, or to be held against the page in the folder.
 
 Nothing is replaced unasked, and no release folder is written into.
 """
@@ -17,50 +17,11 @@ from dpsr.certify.manifest import MANIFEST
 from dpsr.errors import ParameterError, ReleaseError
 from dpsr.release.folder.budget_page import read_budget
 from dpsr.release.folder.examination import Examination, examined
-from dpsr.release.folder.layout import BUDGET, CARD
+from dpsr.release.folder.layout import CARD
 from dpsr.release.folder.write import AnyContents
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
-from dpsr.release.release import Contents
-from dpsr.report import Budget, Expectation, card
-from dpsr.report.likes_card import likes_card
-from dpsr.report.people_card import people_card
-from dpsr.value.allocation import forecast
-from dpsr.value.design import released_components
-
-EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
-_APART = 1.15
-"""Budgets nearer than this to the one asked for would be drawn on top of it."""
-
-
-def pages_of(contents: AnyContents, budget: Budget | None = None, signer: str | None = None) -> dict[str, str]:
-    """The further pages of a release folder: the card, and what the ledger said if one was used.
-
-    `signer` is the fingerprint of the key that the folder is to be signed with.
-    """
-    pages = {CARD: card_of(contents, budget=budget, signer=signer)}
-    return pages if budget is None else {**pages, BUDGET: budget.to_json()}
-
-
-def card_of(contents: AnyContents, *, budget: Budget | None = None, signer: str | None = None) -> str:
-    """The page that goes into the folder: reads what the folder holds, public counts and what the ledger said."""
-    if isinstance(contents, ItemRelease):
-        return people_card(contents, budget=budget, signer=signer)
-    if isinstance(contents, LikesRelease):
-        return likes_card(contents, budget=budget, signer=signer)
-    return card(contents, forecasts=expected_accuracy(contents), budget=budget, signer=signer)
-
-
-def expected_accuracy(contents: Contents) -> tuple[Expectation, ...]:
-    """What each epsilon would buy, this release's own among them; empty for methods the forecast does not describe."""
-    asked = contents.certificate.nominal
-    if contents.method != "default" or asked is None:
-        return ()
-    census = contents.table.census
-    shown = released_components(census, contents.model.affinity)
-    others = [epsilon for epsilon in EPSILONS if not 1 / _APART < epsilon / asked < _APART]
-    found = [forecast(census, contents.model.scale, epsilon, shown) for epsilon in sorted([*others, asked])]
-    return tuple(Expectation(f.epsilon, f.unknowable, f.learning, f.noise) for f in found)
+from dpsr.report import card
 
 
 def redraw(folder: Path, page: Path, plots: Path | None = None, *, overwrite: bool = False) -> list[Path]:
@@ -76,7 +37,7 @@ def redraw(folder: Path, page: Path, plots: Path | None = None, *, overwrite: bo
     if plots is not None and not isinstance(contents, ItemRelease | LikesRelease):
         from dpsr.report.figures import figures  # matplotlib, for those who want pictures
 
-        files |= {plots / name: data for name, data in figures(contents, expected_accuracy(contents)).items()}
+        files |= {plots / name: data for name, data in figures(contents).items()}
     return _write_files(files, overwrite=overwrite)
 
 
@@ -132,7 +93,7 @@ def drawn_again(found: Examination) -> bytes:
     """The card that the folder's own tables give."""
     assert found.manifest is not None
     budget = None if found.budget is None else read_budget(found.budget, _contents(found).certificate)
-    return card_of(_contents(found), budget=budget, signer=found.manifest.signer).encode()
+    return card(_contents(found), budget=budget, signer=found.manifest.signer).encode()
 
 
 def check_card(found: Examination) -> Check | str:

@@ -26,7 +26,6 @@ from dpsr.data.raw_statistics import root_mean_square_error
 from dpsr.engine.raw import RawInteractions, RawRatings
 from dpsr.errors import DataError, NotFittedError, ParameterError, PrivacyError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
-from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.made_up import with_made_up
 from dpsr.pipeline.progress import announce, shown_in_notebook
 from dpsr.privacy.ledger.ledger import Charge
@@ -37,6 +36,7 @@ from dpsr.release.likes import LikesRelease, PersonalisedLikes
 from dpsr.release.lists.list_tables import RecommendationLists
 from dpsr.release.people import PersonalisedPeople, check_takes_new_people
 from dpsr.release.release import ManyIds, Unknown
+from dpsr.report import folder_pages
 from dpsr.types import Catalogue, Model
 from dpsr.types.mask import Census, Ids
 
@@ -284,7 +284,7 @@ class PrivateRecommender(Parameters, ABC):
         if people is not None:
             contents = with_made_up(contents, people)
         with atomic_folder(Path(path), overwrite=overwrite) as draft:
-            write_release(contents, draft, pages=pages_of(contents))
+            write_release(contents, draft, pages=folder_pages(contents))
             if payment is not None:
                 account, charge = payment
                 account.record_once(charge, contents.certificate, sha256_of((draft / MANIFEST).read_bytes()))

@@ -27,7 +27,6 @@ from dpsr.engine.raw import InteractionTable, RawInteractions, RawRatings, RawTa
 from dpsr.engine.work_folder import clear_dead_runs
 from dpsr.errors import DpsrError, LedgerError, ParameterError, ReleaseError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
-from dpsr.pipeline.cards import pages_of
 from dpsr.pipeline.dpsr import DPSR
 from dpsr.pipeline.estimator import check_enough
 from dpsr.pipeline.likes import check_likes
@@ -42,6 +41,7 @@ from dpsr.release.keys import SigningKey
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.report import Budget as CardBudget
+from dpsr.report import folder_pages
 from dpsr.types import Catalogue, Census
 
 RawRows = RawRatings | RawInteractions | RawTable | InteractionTable
@@ -197,7 +197,7 @@ def _for_the_card(budget: Budget | None) -> CardBudget | None:
 def _write(contents: AnyContents, budget: Budget | None, draft: Path, signer: SigningKey | None) -> str:
     """The folder, forced to disk; the SHA-256 of its manifest."""
     announce("Writing the folder")
-    pages = pages_of(contents, _for_the_card(budget), None if signer is None else signer.public.fingerprint)
+    pages = folder_pages(contents, _for_the_card(budget), None if signer is None else signer.public.fingerprint)
     write_release(contents, draft, pages=pages, signer=signer)
     return sha256_of((draft / MANIFEST).read_bytes())
 

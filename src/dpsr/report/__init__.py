@@ -1,7 +1,6 @@
 """The card of a release: what it promises, costs and holds, on one page for people."""
 
 from dpsr.release.folder.budget_page import Budget
-from dpsr.report.card import card
-from dpsr.report.plots import Expectation
+from dpsr.report.card import card, folder_pages
 
-__all__ = ["Budget", "Expectation", "card"]
+__all__ = ["Budget", "card", "folder_pages"]

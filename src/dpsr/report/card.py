@@ -1,62 +1,48 @@
-"""The card: one self-contained HTML page about a release, made from the release and public facts alone.
+"""The card of a release: the page that fits what it protects, and the page of released ratings.
 
-Same release, same bytes: no clock, no randomness. Nothing on the page can reach the network. Its policy is
-
-    default-src 'none';  script and style by their SHA-256;  images from data: only
-
-and the script is one fixed file: text by strangers reaches the page through the template's escaping as text or
-attributes, never as code.
+The users whose lists are shown are chosen by a rule that reads public counts only.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from collections.abc import Sequence
-from functools import lru_cache
-from math import ceil, isinf
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isinf
+from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+import numpy as np
 
-from dpsr.certify import Certificate, odds
+from dpsr.arrays import Codes, Ints
+from dpsr.certify import Certificate
+from dpsr.certify.amounts import PersonOdds, epsilon_text, odds_of_person, ratings_until
+from dpsr.certify.parts import DividedSumsPart, PricedPart
 from dpsr.release.folder.budget_page import Budget
+from dpsr.release.folder.layout import BUDGET, CARD
+from dpsr.release.folder.write import AnyContents
+from dpsr.release.likes import LikesRelease
+from dpsr.release.lists.ranking import best_items, score_pairs
+from dpsr.release.people import ItemRelease
 from dpsr.release.release import Contents
-from dpsr.report.facts import (
-    Bin,
-    Glance,
-    Name,
-    costs,
-    display_name,
-    doubling_bins,
-    glance,
-    item_name,
-    middle_count,
-    sample_users,
-    samples,
-)
+from dpsr.report.likes_card import likes_card
+from dpsr.report.page import Limit, Name, display_name, render
+from dpsr.report.people_card import people_card
 from dpsr.report.plots import (
     BASE,
     HEIGHT,
     MARGIN,
+    Bin,
     Expectation,
+    Glance,
     bar_plot,
+    doubling_bins,
     doubling_labels,
+    expected_accuracy,
     frontier_plot,
+    glance,
     scale_labels,
     this_release,
 )
 from dpsr.types import Census
-
-
-class Limit(NamedTuple):
-    """One limit: how bad it can get, its name, and one sentence."""
-
-    severity: str
-    name: str
-    words: str
-
 
 LIMITS = (
     Limit(
@@ -98,71 +84,49 @@ LIMITS = (
 )
 
 
-def card(
-    contents: Contents,
-    *,
-    forecasts: Sequence[Expectation],
-    budget: Budget | None = None,
-    signer: str | None = None,
-) -> str:
-    """The page. `forecasts` are empty where none fits the method; `budget` is what a ledger said, if one was used.
+def folder_pages(contents: AnyContents, budget: Budget | None = None, signer: str | None = None) -> dict[str, str]:
+    """The further pages of a release folder by name: the card, and what the ledger said if one was used."""
+    found = {CARD: card(contents, budget=budget, signer=signer)}
+    return found if budget is None else {**found, BUDGET: budget.to_json()}
 
-    `signer` is the fingerprint of the key that signs the release, if one does.
+
+def card(contents: AnyContents, *, budget: Budget | None = None, signer: str | None = None) -> str:
+    """The page for people about what a folder holds.
+
+    It reads the release, public counts and what a ledger said (`budget`, if one was used). `signer` is the fingerprint
+    of the key that signs the release, if one does.
     """
-    style, script = source("card.css"), source("card.js")
+    if isinstance(contents, ItemRelease):
+        return people_card(contents, budget=budget, signer=signer)
+    if isinstance(contents, LikesRelease):
+        return likes_card(contents, budget=budget, signer=signer)
     chosen = sample_users(contents.table.census)
     seen = glance(contents, list(chosen))
-    return (
-        environment()
-        .get_template("card.html.jinja")
-        .render(
-            style=Markup(style),
-            script=Markup(script),
-            policy=page_policy(style, script),
-            **_promise(contents),
-            **_data(contents, seen),
-            **_accuracy(contents, forecasts),
-            budget=budget and budget_facts(budget),
-            signer=signer,
-            costs=costs(contents.certificate, contents.method),
-            samples=samples(contents, chosen, seen.rated),
-            limits=LIMITS,
-            settings={name: value for name, value in contents.settings.items() if value is not None},
-        )
+    certificate = contents.certificate
+    return render(
+        "card.html.jinja",
+        certificate,
+        budget=budget,
+        signer=signer,
+        **_data(contents, seen),
+        **_accuracy(expected_accuracy(contents), certificate),
+        method=contents.method,
+        people=_people(certificate, contents.table.census),
+        until=ratings_until(0.95, certificate.epsilon),
+        costs=costs(certificate, contents.method),
+        samples=samples(contents, chosen, seen.rated),
+        limits=LIMITS,
+        settings={name: value for name, value in contents.settings.items() if value is not None},
     )
 
 
-def _promise(contents: Contents) -> dict[str, Any]:
-    certificate = contents.certificate
-    epsilon = certificate.epsilon
-    bounds = {p: (odds.belief_at_least(p, epsilon), odds.belief_at_most(p, epsilon)) for p in odds.PRIORS}
-    return {
-        "certificate": certificate,
-        "private": certificate.private,
-        "method": contents.method,
-        "bounded": not isinf(epsilon),
-        "epsilon": odds.epsilon_text(epsilon),
-        "asked": None if certificate.nominal is None else odds.epsilon_text(float(certificate.nominal)),
-        "exact_epsilon": repr(epsilon),
-        "factor": odds.factor_text(epsilon),
-        "half": [odds.percent_down(bounds[0.5][0]), odds.percent_up(bounds[0.5][1])],
-        "half_bounds": bounds[0.5],
-        "right": ceil(100 * bounds[0.5][1]),
-        "guesses": [
-            (f"{100 * p:.0f} %", odds.percent_down(low), odds.percent_up(high)) for p, (low, high) in bounds.items()
-        ],
-        "people": _people(certificate, contents.table.census),
-        "until": odds.ratings_until(0.95, epsilon),
-    }
-
-
-def _people(certificate: Certificate, census: Census) -> list[odds.PersonOdds]:
+def _people(certificate: Certificate, census: Census) -> list[PersonOdds]:
     """One rating, the median user and the heaviest one; users without ratings have nothing to protect."""
     counts = census.user_counts
     rows = [("One rating", 1)]
     if counts.max(initial=0):
         rows += [("The median user", middle_count(counts)), ("The heaviest user", int(counts.max()))]
-    return [odds.odds_of_person(certificate.epsilon_for_user(k), who, k) for who, k in rows]
+    return [odds_of_person(certificate.epsilon_for_user(k), who, k) for who, k in rows]
 
 
 def _data(contents: Contents, seen: Glance) -> dict[str, Any]:
@@ -189,7 +153,7 @@ def _row(contents: Contents, user: int, item: int, rating: float) -> tuple[Name,
     return name, item_name(contents, item), f"{rating:.3f}"
 
 
-def _shape_plot(counts: Any, things: str) -> dict[str, Any]:
+def _shape_plot(counts: Ints, things: str) -> dict[str, Any]:
     bins = doubling_bins(counts)
     reads = [f"{_range(b)}: {b.count:,} {things}" for b in bins]
     return {
@@ -205,13 +169,12 @@ def _range(b: Bin) -> str:
     return f"{b.low:,} to {b.high:,} ratings"
 
 
-def _accuracy(contents: Contents, forecasts: Sequence[Expectation]) -> dict[str, Any]:
+def _accuracy(forecasts: Sequence[Expectation], certificate: Certificate) -> dict[str, Any]:
     if not forecasts:
         return {"frontier": None, "here": None, "forecasts": []}
-    here = this_release(forecasts, contents.certificate)
+    here = this_release(forecasts, certificate)
     rows = [
-        (odds.epsilon_text(f.epsilon), f"{100 * f.share:.1f} %", *(f"{x:.3f}" for x in f[1:]), f is here)
-        for f in forecasts
+        (epsilon_text(f.epsilon), f"{100 * f.share:.1f} %", *(f"{x:.3f}" for x in f[1:]), f is here) for f in forecasts
     ]
     return {
         "frontier": frontier_plot(forecasts, here),
@@ -221,44 +184,135 @@ def _accuracy(contents: Contents, forecasts: Sequence[Expectation]) -> dict[str,
     }
 
 
-def budget_facts(budget: Budget) -> dict[str, Any]:
-    """What a ledger said, as the page shows it."""
-    used = min(max(budget.spent / budget.budget, 0.0), 1.0) if budget.budget > 0 else 1.0
-    return {
-        "dataset": display_name(budget.dataset),
-        "total": f"{budget.budget:g}",
-        "spent": odds.epsilon_text(budget.spent),
-        "left": odds.left_text(budget.left),
-        "used": 100 * used,
-    }
+def middle_count(counts: Ints) -> int:
+    """The median number of ratings of those who have any: that of one of them, the lower of two in the middle.
+
+    >>> middle_count(np.array([0, 5, 1, 9, 7]))
+    5
+    """
+    active = np.sort(counts[counts > 0])
+    return int(active[(len(active) - 1) // 2]) if len(active) else 0
 
 
-def page_policy(style: str, script: str) -> str:
-    """What the page may load: its own style and script, and nothing from anywhere."""
-    return (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
+def item_name(contents: Contents, code: int) -> Name:
+    """What an item is called: its title with the id in the tooltip, or its id."""
+    identifier = contents.table.census.item_ids[code].as_py()
+    title = None if contents.titles is None else contents.titles[code]
+    if title is None:
+        return display_name(identifier)
+    shown = display_name(title)
+    return Name(shown.text, f"{shown.title or shown.text} ({display_name(identifier).text})")
 
 
-def _hash(source: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+N_ITEMS = 5
+_QUARTILES = ((0.5, "median activity"), (0.25, "lower quartile"), (0.75, "upper quartile"))
 
 
-def source(name: str) -> str:
-    """A file of the package as it is, newline first: what lies between the tags is what the policy hashes."""
-    loader = environment().loader
-    assert loader is not None
-    return "\n" + loader.get_source(environment(), name)[0]
+@dataclass(frozen=True)
+class Suggestion:
+    """One recommended item: its prediction on the scale, the same as a share of the scale, and its public count."""
+
+    item: Name
+    predicted: str
+    share: float
+    n_ratings: int
 
 
-@lru_cache(maxsize=1)
-def environment() -> Environment:
-    """Templates that escape what strangers wrote."""
-    return Environment(
-        loader=PackageLoader("dpsr.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+@dataclass(frozen=True)
+class Sample:
+    """A user and what the release recommends to them."""
+
+    user: Name
+    rule: str
+    n_ratings: int
+    suggestions: list[Suggestion]
+
+
+def sample_users(census: Census) -> dict[int, str]:
+    """The users at the quartiles of activity and why they were chosen; equal activity keeps the order of ids."""
+    counts = census.user_counts
+    active = np.flatnonzero(counts > 0)
+    ranked = active[np.argsort(counts[active], kind="stable")]
+    return {int(ranked[int(share * (len(ranked) - 1))]): rule for share, rule in _QUARTILES if len(ranked)}
+
+
+def samples(contents: Contents, chosen: Mapping[int, str], rated: Mapping[int, Codes]) -> list[Sample]:
+    """What the release recommends to each of them, who `rated` those items; the least active first."""
+    counts = contents.table.census.user_counts
+    return [
+        _sample(contents, user, rule, rated[user])
+        for user, rule in sorted(chosen.items(), key=lambda pair: counts[pair[0]])
+    ]
+
+
+def _sample(contents: Contents, user: int, rule: str, rated: Codes) -> Sample:
+    model, census, scale = contents.model, contents.table.census, contents.model.scale
+    best = best_items(model, *score_pairs(model, np.array([user]), np.arange(census.n_items)), rated, N_ITEMS)
+    codes = census.item_codes(best.items)
+    suggestions = [
+        Suggestion(
+            item_name(contents, int(code)),
+            f"{score:.2f}",
+            float((score - scale.low) / scale.width),
+            int(census.item_counts[code]),
+        )
+        for code, score in zip(codes, best.scores, strict=True)
+    ]
+    return Sample(display_name(census.user_ids[user].as_py()), rule, int(census.user_counts[user]), suggestions)
+
+
+_BOUGHT = {
+    "total": ("Total", "one noisy sum of all ratings: their mean"),
+    "level histogram": ("Histogram", "how the scale is used: a noisy count of every level"),
+    "window sums": (
+        "Window sums",
+        "noisy sums of each item's and each user's ratings, cut to a window; ratings that are not asked one by one "
+        "spend all on these",
+    ),
+    "ratings": ("Ratings", "ratings once through a randomising table: those that public counts choose"),
+}
+_ABSENT = "nothing: at this epsilon {tells} more"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One row of the table: `share` of the whole price between 0 and 1, `start` where its piece of the bar begins."""
+
+    name: str
+    bought: str
+    noise: str
+    epsilon: str
+    share: float
+    start: float
+
+
+def costs(certificate: Certificate, method: str) -> list[Cost]:
+    """One row per part, in the order asked; the default pipeline names the question it did not ask, too."""
+    rows, start, asked = [], 0.0, {part.name for part in certificate.parts}
+    for part in certificate.parts:
+        if not isinstance(part, PricedPart):
+            continue
+        paid, told = _paid(part, asked)
+        share = _share(paid, certificate)
+        name, bought = _BOUGHT.get(part.name, (part.name, part.noise))
+        if isinstance(part, DividedSumsPart) and len(part.families) > 2:
+            bought += "; a small part of every weight is in sums of all ratings with public signs"
+        rows.append(Cost(name, bought, part.noise, told, share, start))
+        start += share
+    if method == "default" and "ratings" not in asked:
+        tells = "sums alone tell" if "window sums" in asked else "the mean alone tells"
+        rows.append(Cost(_BOUGHT["ratings"][0], _ABSENT.format(tells=tells), "", "0", 0.0, start))
+    return rows
+
+
+def _paid(part: PricedPart, asked: set[str]) -> tuple[float, str]:
+    """What a rating that is asked one by one pays for a part; in words, what one pays that is not, too."""
+    if not isinstance(part, DividedSumsPart) or "ratings" not in asked or not part.weights:
+        return part.epsilon, epsilon_text(part.epsilon)
+    return part.light_epsilon, f"{epsilon_text(part.light_epsilon)}, or {epsilon_text(part.epsilon)}"
+
+
+def _share(epsilon: float, certificate: Certificate) -> float:
+    if isinf(epsilon) or len(certificate.parts) == 1:
+        return 1.0
+    return 0.0 if isinf(certificate.epsilon) else epsilon / certificate.epsilon

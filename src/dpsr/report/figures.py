@@ -17,8 +17,7 @@ from matplotlib.figure import Figure
 
 from dpsr.certify import Certificate
 from dpsr.release.release import Contents
-from dpsr.report.facts import Bin, doubling_bins, glance
-from dpsr.report.plots import Expectation, this_release
+from dpsr.report.plots import Bin, Expectation, doubling_bins, expected_accuracy, glance, this_release
 
 ACCENT, BAR, SOFT, ALARM = "#0b6b57", "#3d8e7b", "#56605b", "#b3261e"
 _STYLE: Any = {
@@ -28,8 +27,9 @@ _STYLE: Any = {
 }  # fmt: skip
 
 
-def figures(contents: Contents, forecasts: Sequence[Expectation]) -> dict[str, bytes]:
-    """File name to content; the frontier is there only if there are forecasts."""
+def figures(contents: Contents) -> dict[str, bytes]:
+    """File name to content; the frontier is there only where the method has a forecast."""
+    forecasts = expected_accuracy(contents)
     files = {**_distribution(contents), **_shape(contents)}
     return {**files, **_frontier(contents, forecasts)} if forecasts else files
 

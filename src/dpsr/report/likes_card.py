@@ -17,10 +17,9 @@ from dpsr.release.folder.budget_page import Budget
 from dpsr.release.likes import LikesRelease
 from dpsr.release.likes.personalised import model_of, own_rows
 from dpsr.release.lists.ranking import score_pairs
-from dpsr.report.card import Limit
-from dpsr.report.facts import Name, display_name
 from dpsr.report.made_up import made_up_likes_facts
-from dpsr.report.people_card import LIMITS, KnownItem, page
+from dpsr.report.page import Limit, Name, display_name
+from dpsr.report.people_card import LIMITS, KnownItem, item_side_card
 
 _PROTECTED = {
     "user": ("People are protected", "one person", "with everything they did: that they are there at all"),
@@ -48,7 +47,7 @@ class MadeUp:
 
 def likes_card(release: LikesRelease, *, budget: Budget | None = None, signer: str | None = None) -> str:
     """The page. `budget` is what a ledger said, if one was used; `signer` the fingerprint of the key that signs."""
-    return page(
+    return item_side_card(
         "likes.html.jinja",
         release,
         _PROTECTED[release.certificate.unit],

@@ -13,7 +13,7 @@ import numpy as np
 from dpsr.arrays import Floats, Ints
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
-from dpsr.report.facts import Name, display_name
+from dpsr.report.page import Name, display_name
 from dpsr.synthesis.meeting import MEAN_MET
 from dpsr.synthesis.people import MadeUpLikes, MadeUpPeople
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, isinf, sqrt
+from math import sqrt
 from typing import Any
 
-from markupsafe import Markup
-
-from dpsr.certify import Certificate, odds
+from dpsr.certify import Certificate
+from dpsr.certify.amounts import epsilon_text
 from dpsr.certify.certificate import unit_names
 from dpsr.certify.people import NormalPart
 from dpsr.release.folder.budget_page import Budget
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
-from dpsr.report.card import Limit, budget_facts, environment, page_policy, source
-from dpsr.report.facts import Name, display_name
 from dpsr.report.made_up import made_up_facts
+from dpsr.report.page import Limit, Name, display_name, render
 
 _ASKED = {
     "levels": "how many people there are, their mean level and spread",
@@ -131,7 +129,7 @@ class KnownItem:
 
 def people_card(release: ItemRelease, *, budget: Budget | None = None, signer: str | None = None) -> str:
     """The page. `budget` is what a ledger said, if one was used; `signer` the fingerprint of the key that signs."""
-    return page(
+    return item_side_card(
         "people.html.jinja",
         release,
         _PROTECTED[release.certificate.unit],
@@ -147,7 +145,7 @@ def people_card(release: ItemRelease, *, budget: Budget | None = None, signer: s
     )
 
 
-def page(
+def item_side_card(
     template: str,
     release: ItemRelease | LikesRelease,
     protected: tuple[str, str, str],
@@ -156,42 +154,23 @@ def page(
     signer: str | None,
     **own: Any,
 ) -> str:
-    """What the pages of all releases without people share; `own` is what one of them shows besides."""
-    certificate, style, script = release.certificate, source("card.css"), source("card.js")
-    epsilon = certificate.epsilon
-    bounds = {p: (odds.belief_at_least(p, epsilon), odds.belief_at_most(p, epsilon)) for p in odds.PRIORS}
-    headline, thing, scope = protected
-    return (
-        environment()
-        .get_template(template)
-        .render(
-            style=Markup(style),
-            script=Markup(script),
-            policy=page_policy(style, script),
-            certificate=certificate,
-            private=certificate.private,
-            headline=headline,
-            thing=thing,
-            scope=scope,
-            bounded=not isinf(epsilon),
-            epsilon=odds.epsilon_text(epsilon),
-            delta=f"{certificate.delta:.2g}",
-            asked=odds.epsilon_text(float(certificate.nominal or 0)),
-            exact_epsilon=repr(epsilon),
-            factor=odds.factor_text(epsilon),
-            half=[odds.percent_down(bounds[0.5][0]), odds.percent_up(bounds[0.5][1])],
-            half_bounds=bounds[0.5],
-            right=ceil(100 * bounds[0.5][1]),
-            guesses=[(f"{100 * p:.0f} %", odds.percent_down(a), odds.percent_up(b)) for p, (a, b) in bounds.items()],
-            units=_units(certificate, unit_names),
-            questions=questions(certificate),
-            release=release,
-            named=f"{len(release.index.named):,}",
-            cells=f"{release.side.n_cells:,}",
-            budget=budget and budget_facts(budget),
-            signer=signer,
-            **own,
-        )
+    """The page of a release that knows items alone; `own` is what ratings, or likes, show besides."""
+    certificate, (headline, thing, scope) = release.certificate, protected
+    return render(
+        template,
+        certificate,
+        budget=budget,
+        signer=signer,
+        headline=headline,
+        thing=thing,
+        scope=scope,
+        delta=f"{certificate.delta:.2g}",
+        units=_units(certificate, unit_names),
+        questions=questions(certificate),
+        release=release,
+        named=f"{len(release.index.named):,}",
+        cells=f"{release.side.n_cells:,}",
+        **own,
     )
 
 
@@ -199,7 +178,7 @@ def _units(certificate: Certificate, names: dict[str, str]) -> list[tuple[str, s
     """The price for each unit, in words; whether it is the release's own."""
     rows = []
     for unit, price in certificate.protection.items():
-        cost = "not protected" if price is None else f"ε = {odds.epsilon_text(price.epsilon)}, δ = {price.delta:.2g}"
+        cost = "not protected" if price is None else f"ε = {epsilon_text(price.epsilon)}, δ = {price.delta:.2g}"
         rows.append((names[unit], cost, unit == certificate.unit))
     return rows
 

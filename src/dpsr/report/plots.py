@@ -1,7 +1,10 @@
-"""Geometry of the card's plots: x in per cent of the width, y in pixels; and the forecasts one of them shows.
+"""What the card's plots show of released ratings: bins, forecasts, and their geometry.
 
-The SVGs have no viewBox, so text keeps its size on a phone and marks move with the width. Curves are the exception:
-they are drawn in a nested, stretched coordinate system of 100 by `HEIGHT` units with strokes that do not stretch.
+The private table is seen in one pass over its blocks, since it may be larger than memory.
+
+x is in per cent of the width, y in pixels. The SVGs have no viewBox, so text keeps its size on a phone and marks move
+with the width. Curves are the exception: they are drawn in a nested, stretched coordinate system of 100 by `HEIGHT`
+units with strokes that do not stretch.
 """
 
 from __future__ import annotations
@@ -11,9 +14,88 @@ from dataclasses import dataclass
 from math import ceil, floor, log, sqrt
 from typing import NamedTuple
 
+import numpy as np
+
+from dpsr.arrays import Codes, Floats, Ints
 from dpsr.certify import Certificate
-from dpsr.certify.odds import epsilon_text
-from dpsr.report.facts import Bin
+from dpsr.certify.amounts import epsilon_text
+from dpsr.release.release import Contents
+from dpsr.types import Scale
+from dpsr.value.allocation import forecast
+from dpsr.value.design import released_components
+
+_FINEST = 40
+"""No plot has more bars; on a phone they would be thinner than a line."""
+
+
+@dataclass(frozen=True)
+class Bin:
+    """How many things lie between `low` and `high`."""
+
+    low: float
+    high: float
+    count: int
+
+
+def doubling_bins(counts: Ints) -> list[Bin]:
+    """How many users (or items) have 1, 2 to 3, 4 to 7, ... ratings; 0 first, if there is anybody without.
+
+    >>> [(b.low, b.high, b.count) for b in doubling_bins(np.array([0, 1, 3, 5]))]
+    [(0, 0, 1), (1, 1, 1), (2, 3, 1), (4, 7, 1)]
+    """
+    positive = counts[counts > 0]
+    powers = np.frexp(positive.astype(np.float64))[1] - 1  # floor(log2 n), exactly
+    tally = np.bincount(powers, minlength=1)
+    bins = [Bin(2**k, 2 ** (k + 1) - 1, int(n)) for k, n in enumerate(tally)]
+    missing = len(counts) - len(positive)
+    return [Bin(0, 0, missing), *bins] if missing else bins
+
+
+def rating_bins(ratings: Floats, scale: Scale) -> list[Bin]:
+    """Equal bins over the scale, a whole number of them to each step where the steps are coarse enough."""
+    steps = scale.n_levels - 1
+    n = steps * max(1, _FINEST // steps) if steps <= _FINEST else _FINEST
+    edges = np.linspace(scale.low, scale.high, n + 1)
+    tally, _ = np.histogram(ratings, edges)
+    return [Bin(float(a), float(b), int(c)) for a, b, c in zip(edges, edges[1:], tally, strict=False)]
+
+
+ROWS = 5
+
+
+@dataclass(frozen=True)
+class Glance:
+    """Released ratings by value, their mean and deviation, the first rows (codes of user and item, rating), and the
+    items that some users rated."""
+
+    bins: list[Bin]
+    mean: float
+    deviation: float
+    rows: list[tuple[int, int, float]]
+    rated: dict[int, Codes]
+
+
+def glance(contents: Contents, users: Sequence[int] = ()) -> Glance:
+    """One pass; `users` are those whose items are wanted."""
+    scale, table = contents.model.scale, contents.table
+    bins = rating_bins(np.empty(0), scale)
+    total, squares = 0.0, 0.0
+    rows: list[tuple[int, int, float]] = []
+    rated = {}
+    for block in table.scan([contents.ratings]):
+        ratings = block.columns[contents.ratings]
+        bins = [Bin(a.low, a.high, a.count + b.count) for a, b in zip(bins, rating_bins(ratings, scale), strict=True)]
+        away = np.subtract(ratings, scale.midpoint, dtype=np.float64)
+        total, squares = total + float(away.sum()), squares + float(away @ away)
+        missing = ROWS - len(rows)
+        firsts = zip(block.rows[:missing] + block.first, block.items[:missing], ratings[:missing], strict=True)
+        rows += [(int(user), int(item), float(rating)) for user, item, rating in firsts]
+        for user in users:
+            if block.users.start <= user < block.users.stop:
+                start, stop = block.indptr[user - block.first : user - block.first + 2]
+                rated[user] = block.items[start:stop].copy()
+    mean, square = (part / table.census.n_ratings for part in (total, squares))
+    return Glance(bins, scale.midpoint + mean, sqrt(max(square - mean**2, 0.0)), rows, rated)
 
 
 class Expectation(NamedTuple):
@@ -34,6 +116,23 @@ class Expectation(NamedTuple):
     def without_noise(self) -> float:
         """The same if nothing were spent on privacy."""
         return sqrt(self.unknowable + self.learning)
+
+
+EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+_APART = 1.15
+"""Budgets nearer than this to the one asked for would be drawn on top of it."""
+
+
+def expected_accuracy(contents: Contents) -> tuple[Expectation, ...]:
+    """What each epsilon would buy, this release's own among them; empty for methods the forecast does not describe."""
+    asked = contents.certificate.nominal
+    if contents.method != "default" or asked is None:
+        return ()
+    census = contents.table.census
+    shown = released_components(census, contents.model.affinity)
+    others = [epsilon for epsilon in EPSILONS if not 1 / _APART < epsilon / asked < _APART]
+    found = [forecast(census, contents.model.scale, epsilon, shown) for epsilon in sorted([*others, asked])]
+    return tuple(Expectation(f.epsilon, f.unknowable, f.learning, f.noise) for f in found)
 
 
 def this_release(forecasts: Sequence[Expectation], certificate: Certificate) -> Expectation | None:

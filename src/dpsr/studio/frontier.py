@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import log
 from typing import Any
 
-from dpsr.certify.odds import belief_at_most, factor_text, percent_up
+from dpsr.certify.amounts import belief_at_most, factor_text, percent_up
 from dpsr.studio import commands
 from dpsr.studio.commands import Choices
 from dpsr.studio.processes import Answers

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from dpsr.certify.odds import belief_at_most, factor_text, percent_up
+from dpsr.certify.amounts import belief_at_most, factor_text, percent_up
 from dpsr.database import is_address
 from dpsr.errors import DpsrError
 from dpsr.studio import commands
@@ -169,7 +169,7 @@ def show_release(visit: Visit) -> Response:
 
 def show_card(visit: Visit) -> Response:
     """The card of a folder that holds together, in a page that can reach nothing: not even this studio."""
-    from dpsr.report.card import page_policy, source
+    from dpsr.report.page import page_policy, source
     from dpsr.studio import tryout
 
     try:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsr.certify.odds import guess_right
+from dpsr.certify.amounts import guess_right
 from dpsr.data import realistic
 from dpsr.evaluate.attacks.guessing import (
     best_threshold,
