@@ -149,7 +149,7 @@ def test_a_mask_with_genres_and_ratings_without_taste_for_them_release_no_such_c
 
 
 def test_a_mask_without_structure_is_not_looked_at(monkeypatch):
-    monkeypatch.setattr("dpsr.value.mask_taste.item_features", None)
+    monkeypatch.setattr("dpsr.value.assembly.item_features", None)
     rng = np.random.default_rng(0)
     cells = np.flatnonzero(rng.random(200 * 150) < 0.1)
     ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (200, 150))

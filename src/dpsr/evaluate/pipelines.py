@@ -47,10 +47,10 @@ from dpsr.release.people import PersonalisedPeople
 from dpsr.release.people.personalised import own_rows
 from dpsr.types import Census, Scale
 from dpsr.value.allocation import Allocation, Components, allocate, turns_of
+from dpsr.value.assembly import MaskTaste
 from dpsr.value.design import Design
 from dpsr.value.evidence import SAMPLE, EvidenceState
 from dpsr.value.levels import Usage
-from dpsr.value.mask_taste import MaskTaste
 from dpsr.value.noisy_sums import NoisySums
 from dpsr.value.schedule import learn_from_symbols
 from dpsr.value.sweep import CHOICE, SYMBOL

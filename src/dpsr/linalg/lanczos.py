@@ -24,10 +24,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import lapack
 
-from dpsr.arrays import Floats
+from dpsr.arrays import Bools, Floats
 from dpsr.linalg.compiled import one_blas_thread
 
 _SHAKE = 1e-4
@@ -73,7 +72,7 @@ def _qr(Y: Floats) -> tuple[Floats, Floats]:
     return Q, R
 
 
-def _without(Q: Floats, lost: npt.NDArray[np.bool_], basis: Floats, rng: np.random.Generator) -> Floats:
+def _without(Q: Floats, lost: Bools, basis: Floats, rng: np.random.Generator) -> Floats:
     """Random directions, orthogonal to the basis and to the columns that are kept, in place of the lost ones."""
     kept = Q[:, ~lost]
     fresh = rng.standard_normal((len(Q), int(lost.sum())))
@@ -87,6 +86,20 @@ def _without(Q: Floats, lost: npt.NDArray[np.bool_], basis: Floats, rng: np.rand
 
 
 Gram = Callable[[Floats], Floats]
+"""X to A'A X."""
+
+
+def restricted(gram: Gram, rows: Bools) -> Gram:
+    """The same map on some rows alone; the others are zero. Items nobody rated have no part in any vector."""
+    return lambda X: gram(scattered(X, rows))[rows]
+
+
+def scattered(X: Floats, rows: Bools) -> Floats:
+    """One line for each of `rows`: those of X where it is true, zeros elsewhere."""
+    full = np.zeros((len(rows), X.shape[1]))
+    full[rows] = X
+    return full
+
 
 MAX_BLOCKS = 400
 """Products after which the iteration stops as it stands."""

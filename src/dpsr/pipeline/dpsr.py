@@ -31,8 +31,8 @@ from dpsr.types import Catalogue, Mask, NoisyRatings, Scale
 from dpsr.types.mask import Ids
 from dpsr.value import sweep
 from dpsr.value.allocation import Allocation, Components, Forecast, allocate, forecast
+from dpsr.value.assembly import learn_mask_taste
 from dpsr.value.design import shown_components
-from dpsr.value.mask_taste import learn_mask_taste
 from dpsr.value.sweep import NOISY, WEIGHT
 
 

@@ -4,7 +4,7 @@
     2. noisy windowed sums of items, users   weights of public features, item and user effects     (`value.effects`)
        and, with public signs, all ratings
     3. one channel symbol for some ratings   slopes and factors, by evidence                       (`value.evidence`)
-                                             and a taste that the mask makes smooth                (`value.mask_taste`)
+                                             and a taste that the mask makes smooth                (`value.assembly`)
 
 A public division (`value.allocation`) says which ratings are asked for a symbol; the others spend all they have on the
 sums. On so little budget that the mean alone is worth buying, one noisy sum of all ratings is the only question. Each
@@ -30,7 +30,7 @@ from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.types import Model, Scale
 from dpsr.value.allocation import Allocation, Components, allocate
-from dpsr.value.assembly import assemble, personal_prior
+from dpsr.value.assembly import MaskTaste, assemble, learn_mask_taste, personal_prior
 from dpsr.value.design import Design
 from dpsr.value.effects import learn_effects, own_observations
 from dpsr.value.evidence import N_FACTORS, EvidenceState
@@ -46,7 +46,6 @@ from dpsr.value.levels import (
     window_moments,
     with_variance,
 )
-from dpsr.value.mask_taste import MaskTaste, learn_mask_taste
 from dpsr.value.noisy_sums import NoisySums, PooledSums
 from dpsr.value.priors import EFFECT, SLOPES, ridge
 from dpsr.value.schedule import BETWEEN_TURNS, learn_between_turns, learn_from_symbols

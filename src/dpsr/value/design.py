@@ -34,7 +34,7 @@ from dpsr.arrays import Floats, Ints
 from dpsr.engine import MemoryTable, Table
 from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.incidence import Incidence
-from dpsr.linalg.lanczos import Gram, leading_right
+from dpsr.linalg.lanczos import Gram, leading_right, restricted, scattered
 from dpsr.types import Affinity, Census, Mask
 from dpsr.value.priors import Components
 
@@ -165,18 +165,8 @@ def released_components(census: Census | Mask, affinity: Affinity | None) -> Com
 
 def _leading_items(gram: Gram, rated: npt.NDArray[np.bool_], rank: int) -> tuple[Floats, Floats]:
     """Singular values and item vectors; an item nobody rated has no part in them and is left out of the work."""
-
-    def among_rated(X: Floats) -> Floats:
-        return gram(_everywhere(rated, X))[rated]
-
-    s, V = leading_right(among_rated, int(rated.sum()), rank, tol=_TOLERANCE, products=_PRODUCTS)
-    return s, _everywhere(rated, V)
-
-
-def _everywhere(rated: npt.NDArray[np.bool_], X: Floats) -> Floats:
-    full = np.zeros((len(rated), X.shape[1]))
-    full[rated] = X
-    return full
+    s, V = leading_right(restricted(gram, rated), int(rated.sum()), rank, tol=_TOLERANCE, products=_PRODUCTS)
+    return s, scattered(V, rated)
 
 
 _WINSOR = 3.0
@@ -254,11 +244,6 @@ class Design:
     @cached_property
     def item_counts(self) -> Floats:
         return self.census.item_counts.astype(np.float64)
-
-    @cached_property
-    def incidence(self) -> Incidence:
-        """The 0/1 mask as a linear map."""
-        return Incidence(self.table)
 
     @cached_property
     def contrasts(self) -> Contrasts:

@@ -1,4 +1,4 @@
-"""Compiled loops of a taste that the mask makes smooth, one person after the other; see `mask_taste`."""
+"""Compiled loops of a taste that the mask makes smooth, one person after the other; see `assembly`."""
 
 from __future__ import annotations
 

@@ -78,16 +78,7 @@ def _parsed(text: str) -> tuple[str, float]:
 
 
 def _table(user: str | int | None, found: Recommendations) -> pa.Table:
-    count = len(found.items)
-    return pa.table(
-        {
-            "user": [user] * count,
-            "rank": pa.array(np.arange(1, count + 1), type=pa.int32()),
-            "item": found.items,
-            "score": found.scores,
-            **({} if found.titles is None else {"title": pa.array(found.titles, pa.string())}),
-        }
-    )
+    return found.to_arrow().add_column(0, "user", pa.array([user] * len(found)))
 
 
 _LOOKED_AT = 20_000

@@ -20,7 +20,7 @@ from dpsr.arrays import Bools, Floats, Ints
 from dpsr.engine import MemoryTable
 from dpsr.engine.incidence import Incidence
 from dpsr.linalg.kernel_features import Kernel, kernel_features
-from dpsr.linalg.lanczos import leading_right
+from dpsr.linalg.lanczos import leading_right, restricted, scattered
 from dpsr.types import Mask
 
 RANK, KERNEL = 48, Kernel(landmarks=2000, features=128, length=0.5)
@@ -58,17 +58,8 @@ def _leading(mask: Mask, rated: Bools, rank: int) -> tuple[Floats, Floats]:
     """Singular values and item vectors of N; items nobody rated have zeros."""
     left, right = _degree_scales(mask.user_counts), _degree_scales(mask.item_counts)
     gram = partial(Incidence(MemoryTable(mask)).gram, left, right)
-
-    def everywhere(X: Floats) -> Floats:
-        full = np.zeros((len(rated), X.shape[1]))
-        full[rated] = X
-        return full
-
-    def among_rated(X: Floats) -> Floats:
-        return gram(everywhere(X))[rated]
-
-    s, V = leading_right(among_rated, int(rated.sum()), rank, tol=_TOLERANCE, products=_PRODUCTS)
-    return s, everywhere(V)
+    s, V = leading_right(restricted(gram, rated), int(rated.sum()), rank, tol=_TOLERANCE, products=_PRODUCTS)
+    return s, scattered(V, rated)
 
 
 def _degree_scales(counts: Ints) -> Floats:
