@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dpsr.people.cells import Evidence
-from dpsr.people.factors import FEWEST_CELLS, MOST_CELLS, Factors, choose_cells, read_moments
+from dpsr.people.cells import FEWEST_CELLS, MOST_CELLS, Evidence, Factors, choose_cells, read_moments
 
 PEOPLE = 20_000.0
 N = PEOPLE * 0.4 * np.arange(1, 81) ** -0.6

@@ -10,7 +10,7 @@ from dpsr.data.raw_statistics import root_mean_square_error
 from dpsr.engine.raw import RawTable
 from dpsr.people import budget
 from dpsr.people.budget import moments_larger, rating_weights
-from dpsr.people.factors import MOST_CELLS
+from dpsr.people.cells import MOST_CELLS
 from dpsr.people.forecast import Population, _AskingRatings, forecast, people_for_factors
 from dpsr.pipeline.plan_people import plan_people
 from dpsr.privacy.noise import NoiseSource

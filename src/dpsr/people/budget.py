@@ -14,8 +14,7 @@ import numpy as np
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.one_rating import RAMP, scores
 from dpsr.certify.people import GRID, MOST_NAMED, NAMED_TRIED
-from dpsr.people.cells import Cells
-from dpsr.people.factors import TASTE
+from dpsr.people.cells import TASTE, Cells
 from dpsr.people.levels import PeopleLevels, Weights
 from dpsr.types.item_side import SIZES, left_for_names
 

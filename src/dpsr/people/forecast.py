@@ -32,8 +32,7 @@ from dpsr.people.budget import (
     moments_larger,
     rating_weights,
 )
-from dpsr.people.cells import Cells
-from dpsr.people.factors import MOST_CELLS, TASTE, choose_cells
+from dpsr.people.cells import MOST_CELLS, TASTE, Cells, choose_cells
 from dpsr.people.levels import LEVEL_VARIANCE, PeopleLevels, Weights
 from dpsr.synthesis.meeting import chances_met
 from dpsr.types.item_side import ACTIVITY_BINS, SIZES, activity_of

@@ -10,8 +10,7 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.people.budget import ALPHA, Taste
-from dpsr.people.cells import Cells, Evidence, read_cells
-from dpsr.people.factors import Factors
+from dpsr.people.cells import Cells, Evidence, Factors, read_cells
 from dpsr.people.levels import PeopleLevels, Weights
 from dpsr.synthesis.meeting import plausible_activity
 from dpsr.types import Scale

@@ -31,7 +31,7 @@ from dpsr.people.budget import (
     moments_larger,
     rating_weights,
 )
-from dpsr.people.factors import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
+from dpsr.people.cells import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
 from dpsr.people.learning import Learning
 from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
 from dpsr.pipeline.progress import announce
