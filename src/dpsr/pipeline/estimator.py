@@ -33,7 +33,7 @@ from dpsr.privacy.noise import NoiseSource
 from dpsr.release import Personalised, Recommendations, atomic_folder
 from dpsr.release.folder.write import write_release
 from dpsr.release.likes import LikesRelease, PersonalisedLikes
-from dpsr.release.lists.list_tables import RecommendationLists
+from dpsr.release.lists.ranking import RecommendationLists
 from dpsr.release.people import PersonalisedPeople, check_takes_new_people
 from dpsr.release.release import ManyIds, Unknown
 from dpsr.report import folder_pages

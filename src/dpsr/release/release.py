@@ -21,8 +21,7 @@ from dpsr.engine import MemoryTable, Table
 from dpsr.errors import ParameterError, ReleaseError
 from dpsr.release.adapters import IdMap, UserItems, frames, matrices
 from dpsr.release.lists.fold_in import FoldedInUser
-from dpsr.release.lists.list_tables import RecommendationLists
-from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
+from dpsr.release.lists.ranking import RecommendationLists, Recommendations, best_items, score_pairs
 from dpsr.release.personalise import Personalised
 from dpsr.types import Catalogue, Mask, Model, NoisyRatings, OpensOwnRows, PersonalModel, Scale
 from dpsr.types.mask import Ids
@@ -225,7 +224,7 @@ class Release:
         return RatingDataset(self)
 
     def _repr_html_(self) -> str:
-        from dpsr.release.lists.list_tables import html_table
+        from dpsr.release.lists.ranking import html_table
 
         m, n = self.mask.shape
         facts = {

@@ -1,4 +1,4 @@
-"""The score a list is ordered by, to the last bit the same however it is computed, and the list somebody can read.
+"""The score a list is ordered by, to the last bit the same however it is computed, and lists as tables for people.
 
     predicted_uj = A_u . B_j                                    summed in the order of the factors
     score_uj     = predicted_uj                                 without an affinity
@@ -11,8 +11,10 @@ element by element, so that one user alone and everybody at once get the same li
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +23,8 @@ import pyarrow as pa
 
 from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.errors import ParameterError
-from dpsr.release.lists.list_tables import Tabular
+from dpsr.quoting import printable
+from dpsr.release.adapters.frames import optional
 from dpsr.types import Model
 
 
@@ -47,6 +50,26 @@ def ordered_dots(left: Floats, rows: AnyInts, right: Floats, columns: AnyInts) -
     for factor in range(left.shape[1]):
         total += left[rows, factor] * right[columns, factor]
     return total
+
+
+class Tabular(ABC):
+    """Something that is a table in whichever shape its reader likes."""
+
+    @abstractmethod
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table."""
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        optional("pandas", "to_pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The rows as a polars DataFrame."""
+        return optional("polars", "to_polars").from_arrow(self.to_arrow())
+
+    def _repr_html_(self) -> str:
+        return html_table(self.to_arrow())
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +101,22 @@ class Recommendations(Tabular):
         return f"Recommendations({shown}{', …' if len(self.items) > 5 else ''})"
 
 
+@dataclass(frozen=True, eq=False)
+class RecommendationLists(Tabular):
+    """The lists of several users, in the order they were asked for: user, rank, item, score and perhaps title."""
+
+    rows: pa.Table
+
+    def to_arrow(self) -> pa.Table:
+        return self.rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"RecommendationLists({len(self.rows):,} rows: {', '.join(self.rows.column_names)})"
+
+
 def best_items(model: Model, scores: Floats, predicted: Floats, rated: npt.ArrayLike, n: int) -> Recommendations:
     """The `n` unrated items of highest score; equal scores keep the order of the items."""
     if n < 1:
@@ -90,3 +129,24 @@ def best_items(model: Model, scores: Floats, predicted: Floats, rated: npt.Array
         open_items = open_items[scores[open_items] >= least]
     order = open_items[np.argsort(-scores[open_items], kind="stable")[:n]]
     return Recommendations(model.mask.item_ids.take(pa.array(order)).to_pylist(), model.scale.clip(predicted[order]))
+
+
+_SHOWN = 20
+"""Rows that a notebook shows."""
+
+
+def html_table(rows: pa.Table) -> str:
+    """The first rows for a notebook; ids and titles are text by strangers, so nothing of them is markup."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in rows.column_names)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row.values()) + "</tr>"
+        for row in rows.slice(0, _SHOWN).to_pylist()
+    )
+    more = f"<p>and {len(rows) - _SHOWN:,} more rows</p>" if len(rows) > _SHOWN else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.2f}" if isinstance(value, float) else escape(printable(str(value), 120))

@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 from dpsr.errors import ParameterError
 from dpsr.quoting import printable
 from dpsr.release.likes.likes_release import LikesRelease
-from dpsr.release.lists.list_tables import RecommendationLists
-from dpsr.release.lists.ranking import Recommendations
+from dpsr.release.lists.ranking import RecommendationLists, Recommendations
 from dpsr.release.people.item_release import ItemRelease
 from dpsr.release.release import Release
 from dpsr.types import Mask

@@ -20,8 +20,7 @@ from dpsr.arrays import Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.errors import ParameterError
 from dpsr.linalg.own_regression import PeopleRows
-from dpsr.release.lists.list_tables import Tabular, html_table
-from dpsr.release.lists.ranking import Recommendations, best_items
+from dpsr.release.lists.ranking import Recommendations, Tabular, best_items, html_table
 from dpsr.release.people.personalised import PersonalisedPeople, model_of, own_rows
 from dpsr.synthesis.people import MadeUpPeople, Synthesis, make_up, usual_people
 from dpsr.types import Catalogue, Scale
