@@ -11,17 +11,19 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from dpsr.evaluate.registry import BIAS, METHODS, OWN_MEAN, PEOPLE, REFERENCE
+from dpsr.evaluate.registry import BIAS, OWN_MEAN, PEOPLE, REFERENCE
 from dpsr.evaluate.report.charts import BLUE, GREEN, GREY, ORANGE, SKY, VERMILION
-from dpsr.evaluate.report.tables import Cells, Table
-from dpsr.evaluate.report.tidy import Averages, grouped
+from dpsr.evaluate.report.tables import Table
+from dpsr.evaluate.report.tidy import Averages
 from dpsr.evaluate.studies.frontier.picture import Look
 from dpsr.evaluate.studies.frontier.tables import (
     below,
     goal_rows,
     header_of,
-    met_or_missed,
     method_rows,
+    promise_table,
+    spent_rows,
+    time_table,
 )
 from dpsr.evaluate.studies.frontier.targets import PEOPLE_TARGETS, Targets
 
@@ -111,12 +113,12 @@ def people_tables(rows: pa.Table, names: Sequence[str], epsilons: Sequence[float
     """Errors of every set with goals and promises, then time and exact budgets."""
     averages, shown = Averages(rows), PEOPLE_UNITS[unit]
     tables = [_errors(averages, name, epsilons, unit) for name in names]
-    tables.append(_promises(averages, names, epsilons, unit))
-    times: list[Cells] = []
-    for name in names:
-        found = method_rows(averages, name, epsilons, "cpu_seconds", digits=2, titles=shown.titles)
-        times += [(f"{name}: {row[0]}", *row[1:]) for row in found]
-    tables.append(Table("time", "Processor seconds per fit (compiling not counted)", header_of(epsilons), tuple(times)))
+    promises = {
+        title: below(reference, allowance, ours=PEOPLE[unit])
+        for title, (reference, allowance) in shown.promises.items()
+    }
+    tables.append(promise_table(averages, names, epsilons, promises, f"promises_{unit}"))
+    tables.append(time_table(averages, names, epsilons, shown.titles))
     tables.append(_budgets(rows, epsilons, unit))
     return [table for table in tables if table.rows]
 
@@ -129,27 +131,8 @@ def _errors(averages: Averages, name: str, epsilons: Sequence[float], unit: str)
     return Table(f"rmse_{unit}_{name}", title, header_of(epsilons), tuple(rows))
 
 
-def _promises(averages: Averages, names: Sequence[str], epsilons: Sequence[float], unit: str) -> Table:
-    rows: list[Cells] = []
-    for name in names:
-        for title, (reference, allowance) in PEOPLE_UNITS[unit].promises.items():
-            margin = below(reference, allowance, ours=PEOPLE[unit])
-            margins = [margin(averages, name, epsilon) for epsilon in epsilons]
-            if any(m is not None for m in margins):
-                cells = ("" if m is None else f"{met_or_missed(m >= 0)} {m:+.2%}" for m in margins)
-                rows.append((f"{name}: {title}", *cells))
-    return Table(f"promises_{unit}", "Promises, with the margin in per cent", header_of(epsilons), tuple(rows))
-
-
 def _budgets(rows: pa.Table, epsilons: Sequence[float], unit: str) -> Table:
     """The largest epsilon at delta of any fit, as certificates and receipts say, each for its method's own unit."""
-    spent = grouped(rows, ("method", "epsilon"), "exact_epsilon")
-    shown: list[Cells] = []
-    for method, title in PEOPLE_UNITS[unit].titles.items():
-        found = [max(spent[method, epsilon]) if (method, epsilon) in spent else None for epsilon in epsilons]
-        if METHODS[method].budgeted and any(one is not None for one in found):
-            kept = zip(found, epsilons, strict=True)
-            cells = ("" if e is None else f"{e:.4g} {'kept' if e <= asked else 'exceeded'}" for e, asked in kept)
-            shown.append((title, *cells))
+    shown = spent_rows(rows, epsilons, PEOPLE_UNITS[unit].titles)
     title = "The largest ε of any fit at δ = 1e-5, each at its own unit (at most the ε asked: kept)"
-    return Table(f"budget_{unit}", title, header_of(epsilons), tuple(shown))
+    return Table(f"budget_{unit}", title, header_of(epsilons), shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import ge, gt, le, lt
 
 import numpy as np
 import pyarrow as pa
@@ -70,34 +71,31 @@ def personal_table(averages: Averages, name: str, epsilons: Sequence[float]) -> 
     rows = goal_rows(averages, name, PERSONALISED, epsilons, PERSONAL_TARGETS.get(name, Targets()))
     others = set(TITLES) - {OURS, PERSONALISED}
     rows += method_rows(averages, name, epsilons, "rmse", digits=4, without=others)
-    margins = [below(OURS, ours=PERSONALISED)(averages, name, epsilon) for epsilon in epsilons]
-    if any(m is not None for m in margins):
-        cells = ("" if m is None else f"{met_or_missed(m >= 0)} {m:+.2%}" for m in margins)
-        rows.append(("never worse than the release", *cells))
+    never = {"never worse than the release": below(OURS, ours=PERSONALISED)}
+    rows += promise_rows(averages, name, epsilons, never)
     return Table(f"personalised_{name}", f"{name}: RMSE, personalised", header_of(epsilons), tuple(rows))
 
 
-def goal_rows(averages: Averages, name: str, method: str, epsilons: Sequence[float], targets: Targets) -> list[Cells]:
-    """What a method should reach and undercut, and whether it does."""
+def goal_rows(
+    averages: Averages, name: str, method: str, epsilons: Sequence[float], targets: Targets, number: str = "rmse"
+) -> list[Cells]:
+    """What a method should reach, and what it should go beyond, and whether it does; of an error, less is more."""
+    less = number == "rmse"
     rows: list[Cells] = []
-    for title, goals, good in _goals(targets):
-        cells = [_goal_cell(_value(averages, name, method, e), goals.get(e), good) for e in epsilons]
+    for title, goals, beyond in (
+        ("reach", targets.reach, le if less else ge),
+        ("aim below" if less else "aim above", targets.aim, lt if less else gt),
+    ):
+        cells = [_goal_cell(value_at(averages, name, method, e, number), goals.get(e), beyond) for e in epsilons]
         if any(cells):
             rows.append((f"{name}: {title}", *cells))
     return rows
 
 
-def _goals(targets: Targets) -> list[tuple[str, Mapping[float, float], Callable[[float, float], bool]]]:
-    return [
-        ("reach", targets.reach, lambda found, goal: found <= goal),
-        ("aim below", targets.aim, lambda found, goal: found < goal),
-    ]
-
-
-def _goal_cell(found: float | None, goal: float | None, good: Callable[[float, float], bool]) -> str:
+def _goal_cell(found: float | None, goal: float | None, beyond: Callable[[float, float], bool]) -> str:
     if goal is None:
         return ""
-    return f"{goal:.3f}" if found is None else f"{goal:.3f} {met_or_missed(good(found, goal))}"
+    return f"{goal:.3f}" if found is None else f"{goal:.3f} {met_or_missed(beyond(found, goal))}"
 
 
 def method_rows(
@@ -119,48 +117,67 @@ def method_rows(
     return rows
 
 
-def _value(averages: Averages, name: str, method: str, epsilon: float, number: str = "rmse") -> float | None:
+def value_at(averages: Averages, name: str, method: str, epsilon: float, number: str = "rmse") -> float | None:
+    """The mean of a number, or None where nothing was measured."""
     mean = averages.at(name, method, epsilon, number)
     return None if mean is None else mean.value
 
 
-def promise_table(averages: Averages, names: Sequence[str], epsilons: Sequence[float]) -> Table:
-    """What must hold at every epsilon, with the margin: positive is good."""
+Margin = Callable[[Averages, str, float], float | None]
+"""By how much a promise is kept on a set at an epsilon; negative where it is broken."""
+
+
+def promise_rows(
+    averages: Averages, name: str, epsilons: Sequence[float], promises: Mapping[str, Margin]
+) -> list[Cells]:
+    """One row for each promise about what was run."""
     rows: list[Cells] = []
-    for name in names:
-        for title, margin in _PROMISES:
-            margins = [margin(averages, name, epsilon) for epsilon in epsilons]
-            if any(m is not None for m in margins):
-                cells = ("" if m is None else f"{met_or_missed(m >= 0)} {m:+.2%}" for m in margins)
-                rows.append((f"{name}: {title}", *cells))
-    return Table("promises", "Promises, with the margin in per cent", header_of(epsilons), tuple(rows))
+    for title, margin in promises.items():
+        margins = [margin(averages, name, epsilon) for epsilon in epsilons]
+        if any(m is not None for m in margins):
+            rows.append((title, *("" if m is None else f"{met_or_missed(m >= 0)} {m:+.2%}" for m in margins)))
+    return rows
 
 
-def below(reference: str, allowance: float = 1.0, ours: str = OURS) -> Callable[[Averages, str, float], float | None]:
+def below(reference: str, allowance: float = 1.0, ours: str = OURS) -> Margin:
     """By how much our error is below another's, as a share of it; `allowance` is what ours may be worse by."""
 
     def margin(averages: Averages, name: str, epsilon: float) -> float | None:
-        found, theirs = (_value(averages, name, method, epsilon) for method in (ours, reference))
+        found, theirs = (value_at(averages, name, method, epsilon) for method in (ours, reference))
         return None if found is None or theirs is None else 1 - found / (theirs * allowance)
 
     return margin
 
 
-def _at_least(reference: str, number: str) -> Callable[[Averages, str, float], float | None]:
+def _at_least(reference: str, number: str) -> Margin:
     def margin(averages: Averages, name: str, epsilon: float) -> float | None:
-        ours, theirs = (_value(averages, name, method, epsilon, number) for method in (OURS, reference))
+        ours, theirs = (value_at(averages, name, method, epsilon, number) for method in (OURS, reference))
         return None if ours is None or not theirs else ours / theirs - 1
 
     return margin
 
 
-_PROMISES = (
-    ("RMSE at most the constant's + 0.5 %", below(CONSTANT, WORSE_THAN_CONSTANT)),
-    ("RMSE at most the repaired paper's", below("dpsr-paper")),
-    ("RMSE at most the published paper's", below("dpsr-as-published")),
-    ("P@10 at least the bias model's", _at_least(BIAS, "precision_at_10")),
-    ("NDCG@10 at least the bias model's", _at_least(BIAS, "ndcg_at_10")),
-)
+PROMISES: Mapping[str, Margin] = {
+    "RMSE at most the constant's + 0.5 %": below(CONSTANT, WORSE_THAN_CONSTANT),
+    "RMSE at most the repaired paper's": below("dpsr-paper"),
+    "RMSE at most the published paper's": below("dpsr-as-published"),
+    "P@10 at least the bias model's": _at_least(BIAS, "precision_at_10"),
+    "NDCG@10 at least the bias model's": _at_least(BIAS, "ndcg_at_10"),
+}
+
+
+def promise_table(
+    averages: Averages,
+    names: Sequence[str],
+    epsilons: Sequence[float],
+    promises: Mapping[str, Margin] = PROMISES,
+    called: str = "promises",
+) -> Table:
+    """What must hold at every epsilon, with the margin: positive is good."""
+    rows = [
+        (f"{name}: {row[0]}", *row[1:]) for name in names for row in promise_rows(averages, name, epsilons, promises)
+    ]
+    return Table(called, "Promises, with the margin in per cent", header_of(epsilons), tuple(rows))
 
 
 def ranking_table(averages: Averages, name: str, epsilons: Sequence[float]) -> Table:
@@ -188,11 +205,13 @@ def plan_table(rows: pa.Table, plans: pa.Table, names: Sequence[str], epsilons: 
     return Table("plan", "Plan: RMSE over the constant's RMSE", header, tuple(shown))
 
 
-def time_table(averages: Averages, names: Sequence[str], epsilons: Sequence[float]) -> Table:
+def time_table(
+    averages: Averages, names: Sequence[str], epsilons: Sequence[float], titles: Mapping[str, str] = TITLES
+) -> Table:
     """Processor seconds per fit, scoring not counted: fits run side by side, so the clock would say less."""
     rows: list[Cells] = []
     for name in names:
-        found = method_rows(averages, name, epsilons, "cpu_seconds", digits=2)
+        found = method_rows(averages, name, epsilons, "cpu_seconds", digits=2, titles=titles)
         rows += [(f"{name}: {row[0]}", *row[1:]) for row in found]
     return Table("time", "Processor seconds per fit (compiling not counted)", header_of(epsilons), tuple(rows))
 
@@ -200,13 +219,18 @@ def time_table(averages: Averages, names: Sequence[str], epsilons: Sequence[floa
 def budget_table(rows: pa.Table, epsilons: Sequence[float]) -> Table:
     """The largest exact epsilon of any fit, by method: what the certificates say. Those with a delta are left out."""
     pure = rows.filter(pa.compute.equal(rows["delta"], 0.0))
-    spent = grouped(pure, ("method", "epsilon"), "exact_epsilon")
-    shown: list[Cells] = []
-    for method, title in TITLES.items():
-        if METHODS[method].budgeted and any((method, epsilon) in spent for epsilon in epsilons):
-            shown.append((title, *(_spent(spent.get((method, epsilon)), epsilon) for epsilon in epsilons)))
     title = "The largest exact ε of any fit (at most the ε asked: kept)"
-    return Table("budget", title, header_of(epsilons), tuple(shown))
+    return Table("budget", title, header_of(epsilons), spent_rows(pure, epsilons, TITLES))
+
+
+def spent_rows(rows: pa.Table, epsilons: Sequence[float], titles: Mapping[str, str]) -> tuple[Cells, ...]:
+    """For each method that takes a budget, the largest exact epsilon of any fit, and whether it is what was asked."""
+    spent = grouped(rows, ("method", "epsilon"), "exact_epsilon")
+    return tuple(
+        (title, *(_spent(spent.get((method, epsilon)), epsilon) for epsilon in epsilons))
+        for method, title in titles.items()
+        if METHODS[method].budgeted and any((method, epsilon) in spent for epsilon in epsilons)
+    )
 
 
 def _spent(exact: Sequence[float] | None, epsilon: float) -> str:

@@ -20,7 +20,7 @@ from dpsr.evaluate.report.tidy import Averages, distinct, units_of
 from dpsr.evaluate.runner.results import Results
 from dpsr.evaluate.runner.store import load_arrays
 from dpsr.evaluate.studies.frontier.picture import Look, frontier_chart
-from dpsr.evaluate.studies.frontier.tables import header_of, met_or_missed, method_rows
+from dpsr.evaluate.studies.frontier.tables import goal_rows, header_of, method_rows, value_at
 from dpsr.evaluate.studies.frontier.targets import Targets
 
 RECALL = "recall_at_20"
@@ -97,7 +97,7 @@ def recall_tables(rows: pa.Table, epsilons: Sequence[float]) -> list[Table]:
     """Recall@20 of every set with goals and promises, then NDCG@100 and time."""
     averages, tables = Averages(rows), []
     for name in distinct(rows, "set"):
-        shown: list[Cells] = _goals(averages, name, epsilons)
+        shown = goal_rows(averages, name, OUR_LISTS, epsilons, LIST_TARGETS.get(name, Targets()), RECALL)
         shown += method_rows(averages, name, epsilons, RECALL, digits=4, titles=TITLES)
         shown += _promises(averages, name, epsilons)
         tables.append(Table(f"recall_{name}", f"{name}: Recall@20, held-out people", header_of(epsilons), tuple(shown)))
@@ -107,29 +107,11 @@ def recall_tables(rows: pa.Table, epsilons: Sequence[float]) -> list[Table]:
     return tables
 
 
-def _recall(averages: Averages, name: str, method: str, epsilon: float) -> float | None:
-    mean = averages.at(name, method, epsilon, RECALL)
-    return None if mean is None else mean.value
-
-
-def _goals(averages: Averages, name: str, epsilons: Sequence[float]) -> list[Cells]:
-    targets, rows = LIST_TARGETS.get(name, Targets()), list[Cells]()
-    for title, goals in (("reach", targets.reach), ("aim above", targets.aim)):
-        cells = []
-        for epsilon in epsilons:
-            found, goal = _recall(averages, name, OUR_LISTS, epsilon), goals.get(epsilon)
-            told = "" if goal is None or found is None else f" {met_or_missed(found >= goal)}"
-            cells.append("" if goal is None else f"{goal:.3f}{told}")
-        if any(cells):
-            rows.append((f"{name}: {title}", *cells))
-    return rows
-
-
 def _promises(averages: Averages, name: str, epsilons: Sequence[float]) -> list[Cells]:
     """Ours over noisy popularity, over DP-iALS, and as a share of what EASE has without privacy."""
     rows: list[Cells] = []
     for title, other in (("over noisy popularity", NOISY_POPULARITY), ("over DP-iALS", "dp-ials"), ("of EASE", EASE)):
-        pairs = [[_recall(averages, name, method, e) for method in (OUR_LISTS, other)] for e in epsilons]
+        pairs = [[value_at(averages, name, method, e, RECALL) for method in (OUR_LISTS, other)] for e in epsilons]
         if any(ours is not None and theirs for ours, theirs in pairs):
             shares = [None if ours is None or not theirs else ours / theirs for ours, theirs in pairs]
             told = "{:.0%}".format if other == EASE else lambda share: f"{share - 1:+.1%}"
