@@ -38,8 +38,7 @@ class Fits:
     @classmethod
     def of(cls, results: Results, units: dict[str, str]) -> Fits:
         """All fits that ended with a result."""
-        done = (job for job, rows in results.of(METHOD) if not any(row.get("error") for row in rows))
-        return cls(tuple(done), units, results.folder)
+        return cls(tuple(results.succeeded(METHOD)), units, results.folder)
 
     def at(self, ratings: RatingSet, method: str, epsilon: float | None) -> dict[int, Job]:
         """By seed, the fits at an epsilon; of a method without a budget, its only ones."""

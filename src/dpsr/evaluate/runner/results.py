@@ -29,6 +29,10 @@ class Results:
         """The runs of one measure."""
         return [(job, rows) for job, rows in self.runs if job.measure == measure]
 
+    def succeeded(self, measure: str) -> list[Job]:
+        """The jobs of one measure that ended with a result."""
+        return [job for job, rows in self.of(measure) if not any(row.get("error") for row in rows)]
+
     def failures(self) -> list[tuple[Job, str]]:
         """Jobs without a result, and why."""
         return [(job, str(row["error"])) for job, rows in self.runs for row in rows if row.get("error")]

@@ -12,8 +12,9 @@ import pyarrow as pa
 from dpsr.errors import DpsrError
 from dpsr.evaluate.report.charts import require_matplotlib
 from dpsr.evaluate.report.tables import Table
-from dpsr.evaluate.runner.jobs import Job
+from dpsr.evaluate.runner.jobs import Job, code_digest
 from dpsr.evaluate.runner.results import Results, results_of
+from dpsr.evaluate.sets import RatingSet
 
 
 class StudyError(DpsrError):
@@ -45,6 +46,30 @@ class Study:
     jobs: Sequence[Job]
     write: Callable[[Results, Path], StudyReport]
     complete: bool = True
+
+
+def facts_of(
+    measure: str,
+    sets: Sequence[RatingSet],
+    methods: Sequence[str],
+    epsilons: Sequence[float],
+    seeds: Sequence[int],
+    *,
+    budget: str = "ε",
+) -> dict[str, str]:
+    """What a report tells about its run; `budget` says what epsilon is the price of."""
+    return {
+        "sets": ", ".join(one.name for one in sets),
+        "methods": ", ".join(methods) or "none",
+        budget: ", ".join(f"{epsilon:g}" for epsilon in epsilons),
+        "seeds": ", ".join(map(str, seeds)),
+        "source digest": code_digest(measure.partition(":")[0]),
+    }
+
+
+def listed_facts(facts: Mapping[str, str]) -> str:
+    """As a list in Markdown."""
+    return "\n".join(f"* {name}: {value}" for name, value in facts.items()) + "\n"
 
 
 def run_study(study: Study, folder: str | Path, *, retry: bool = False, **settings: Any) -> StudyReport:

@@ -21,11 +21,11 @@ from dpsr.evaluate.report.breakdowns import breakdowns
 from dpsr.evaluate.report.comparisons import Fits, significance_table
 from dpsr.evaluate.report.files import refill, write_rows, write_text
 from dpsr.evaluate.report.tidy import tidy, units_of
-from dpsr.evaluate.runner.jobs import Job, Seeds, code_digest, cross, noise_seed
+from dpsr.evaluate.runner.jobs import Job, Seeds, cross, noise_seed
 from dpsr.evaluate.runner.results import TIMEOUT, Results
 from dpsr.evaluate.sets import RatingSet, find_sets, parse_scales
 from dpsr.evaluate.studies.benchmark.tables import document_of, sections
-from dpsr.evaluate.studies.study import Study, StudyReport
+from dpsr.evaluate.studies.study import Study, StudyReport, facts_of
 from dpsr.pipeline.plan import parse_epsilons
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -102,14 +102,7 @@ def benchmark_study(
             f"{list(epsilons)}."
         )
     jobs = _jobs(sets, methods, epsilons, seeds, inputs, attacked, few_epsilons or epsilons, effort)
-    told = {
-        "sets": ", ".join(one.name for one in sets),
-        "methods": ", ".join(methods) or NONE,
-        "ε": ", ".join(f"{epsilon:g}" for epsilon in epsilons),
-        "seeds": ", ".join(map(str, seeds)),
-        "source digest": code_digest(METHOD.partition(":")[0]),
-        **(facts or {}),
-    }
+    told = {**facts_of(METHOD, sets, methods, epsilons, seeds), **(facts or {})}
     return Study(jobs, lambda results, folder: _write(results, folder, told, document), complete=False)
 
 

@@ -22,6 +22,7 @@ from dpsr.evaluate.report.tables import (
     metric_title,
 )
 from dpsr.evaluate.report.tidy import by_unit, distinct, means, units_of
+from dpsr.evaluate.studies.study import listed_facts
 
 
 def sections(
@@ -40,7 +41,7 @@ def sections(
     by = {unit: _unit_sections(facts, table, significance, shown, unit, of) for unit, of in _groups(table).items()}
     lost = failures_table([table, downstream, attacks])
     found = {name: "\n".join(text for parts in by.values() if (text := parts[name])) for name in _BY_UNIT}
-    found |= {"run": _told(facts)} | {
+    found |= {"run": listed_facts(facts)} | {
         "downstream": _splits(downstream)
         + markdown(learners_table(downstream, name) for name in distinct(downstream, "set")),
         "attacks": _splits(attacks) + markdown(attacks_table(attacks, name) for name in distinct(attacks, "set")),
@@ -59,10 +60,6 @@ _BY_UNIT = ("rmse", "significance", "popularity", "ranking", "cost")
 
 def _groups(table: pa.Table) -> dict[str, dict[str, str]]:
     return by_unit(units_of(table))
-
-
-def _told(facts: Mapping[str, str]) -> str:
-    return "\n".join(f"* {name}: {value}" for name, value in facts.items()) + "\n"
 
 
 def _unit_sections(
@@ -85,7 +82,7 @@ def _unit_sections(
 
     verdicts = markdown(verdict_table(compared, table, name) for name in sets)
     return {
-        "run": _told(facts),
+        "run": listed_facts(facts),
         "rmse": grids(sets, ("rmse", 4)),
         "significance": headlines(compared) + verdicts,
         "popularity": markdown(popularity_table(one, methods, unit) for one in shown if one.name == POPULARITY),

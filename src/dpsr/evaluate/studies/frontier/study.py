@@ -18,7 +18,7 @@ from dpsr.evaluate.measure import FORECAST, METHOD
 from dpsr.evaluate.protocol import ALL_RANKED, ERRORS_ONLY
 from dpsr.evaluate.registry import CONSTANT, METHODS, OURS, PERSONALISED
 from dpsr.evaluate.report.charts import write_chart
-from dpsr.evaluate.report.files import write_rows, write_text
+from dpsr.evaluate.report.files import NOTICE, write_rows, write_text
 from dpsr.evaluate.report.tables import Table, markdown
 from dpsr.evaluate.report.tidy import distinct, tidy
 from dpsr.evaluate.runner.jobs import Job, Seeds, code_digest, cross, noise_seed
@@ -30,11 +30,6 @@ from dpsr.evaluate.studies.frontier.tables import frontier_tables
 from dpsr.evaluate.studies.frontier.targets import EPSILONS, PEOPLE_EPSILONS
 from dpsr.evaluate.studies.study import Study, StudyReport
 from dpsr.types import Scale
-
-NOTICE = (
-    "NOT PRIVATE: the noise is seeded and the scores read raw test ratings. For the curator and for development; "
-    "do not publish them beside a release of the same ratings."
-)
 
 NOISE: dict[str, str] = {
     "popularity": "most-rated",

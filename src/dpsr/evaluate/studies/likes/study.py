@@ -25,18 +25,21 @@ from dpsr.evaluate.report.charts import write_chart
 from dpsr.evaluate.report.files import NOTICE, refill, write_rows, write_text
 from dpsr.evaluate.report.tables import markdown
 from dpsr.evaluate.report.tidy import distinct, tidy
-from dpsr.evaluate.runner.jobs import code_digest, cross
+from dpsr.evaluate.runner.jobs import cross
 from dpsr.evaluate.runner.results import Results
 from dpsr.evaluate.sets import RatingSet, find_likes, sets_in_folder
 from dpsr.evaluate.studies.benchmark.tables import attacks_table
 from dpsr.evaluate.studies.likes.tables import list_significance, list_tables, recall_chart, recall_tables
-from dpsr.evaluate.studies.study import Study, StudyReport
+from dpsr.evaluate.studies.study import Study, StudyReport, facts_of, listed_facts
 from dpsr.pipeline.plan import parse_epsilons
 
 EPSILONS, FULL_EPSILONS = (1.0, 5.0), (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 FRONTIER_EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)
 FRONTIER = (OUR_LISTS, OUR_UNLISTED, NOISY_POPULARITY, "dp-ials", "popularity", EASE)
 SEEDS = 3
+
+BUDGET = "ε, for one person with everything they did, δ = 1e-5"
+"""What reports call the budget."""
 
 
 def requested_likes(
@@ -77,7 +80,7 @@ def likes_study(
     jobs = [job for one in protocols for job in cross(LIKES, sets, what, sorted(set(epsilons)), seeds, protocol=one)]
     targets = [(one.name, one.budgeted) for one in entries_of(LIST_METHODS, attacked)] if attacked else []
     jobs += cross(LIKES_ATTACK, sets, targets, sorted(set(epsilons)), seeds[:1], protocol=FOLDED_IN)
-    told = _told(sets, methods, epsilons, seeds)
+    told = facts_of(LIKES, sets, methods, epsilons, seeds, budget=BUDGET)
     return Study(jobs, lambda results, folder: _write(results, folder, told, document), complete=False)
 
 
@@ -92,7 +95,7 @@ def likes_frontier(
     names = list(FRONTIER if methods is None else methods)
     what, sets = _checked(names, epsilons, seeds), sets_in_folder(Path(data))
     jobs = cross(LIKES, sets, what, sorted(set(epsilons)), seeds, protocol=FOLDED_IN)
-    told = _told(sets, names, epsilons, seeds)
+    told = facts_of(LIKES, sets, names, epsilons, seeds, budget=BUDGET)
     return Study(jobs, lambda results, folder: _write_frontier(results, folder, told, sorted(set(epsilons))))
 
 
@@ -103,18 +106,6 @@ def _checked(methods: Sequence[str], epsilons: Sequence[float], seeds: Sequence[
             f"{list(epsilons)}."
         )
     return [(one.name, one.budgeted) for one in entries_of(LIST_METHODS, methods)]
-
-
-def _told(
-    sets: Sequence[RatingSet], methods: Sequence[str], epsilons: Sequence[float], seeds: Sequence[int]
-) -> dict[str, str]:
-    return {
-        "sets": ", ".join(one.name for one in sets),
-        "methods": ", ".join(methods),
-        "ε, for one person with everything they did, δ = 1e-5": ", ".join(f"{epsilon:g}" for epsilon in epsilons),
-        "seeds": ", ".join(map(str, seeds)),
-        "source digest": code_digest(LIKES.partition(":")[0]),
-    }
 
 
 def _write(results: Results, folder: Path, told: Mapping[str, str], document: Path | None) -> StudyReport:
@@ -147,5 +138,4 @@ def _write_frontier(results: Results, folder: Path, told: Mapping[str, str], eps
 
 
 def _markdown(told: Mapping[str, str], body: str) -> str:
-    facts = "\n".join(f"* {name}: {value}" for name, value in told.items())
-    return f"# Lists from interactions\n\n{NOTICE}\n\n{facts}\n\n{body}"
+    return f"# Lists from interactions\n\n{NOTICE}\n\n{listed_facts(told)}\n{body}"

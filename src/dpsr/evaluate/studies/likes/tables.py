@@ -126,7 +126,7 @@ def recall_chart(rows: pa.Table, name: str, epsilons: Sequence[float]) -> Chart:
 
 def list_significance(results: Results, rows: pa.Table) -> Table:
     """Ours against every other method, person by person, in Recall@20; one row per set, protocol, method, epsilon."""
-    done = [job for job, found in results.of(LIKES) if not any(row.get("error") for row in found)]
+    done = results.succeeded(LIKES)
     load = cache(lambda job: load_arrays(results.folder / f"{job.name}.npz"))
     mine = [job for job in done if job.what == OUR_LISTS]
     cases = dict.fromkeys((job.set, job.protocol, job.epsilon) for job in mine)
