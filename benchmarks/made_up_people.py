@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpsr.evaluate.downstream.fold_in_vectors import ALL_FOLDED
+from dpsr.evaluate.downstream.fold_in import FOLDED
 from dpsr.evaluate.downstream.strangers import NDCG, RAW_ROWS, RMSE, score_tables, split_people
 from dpsr.evaluate.sets import sets_in_folder
 
@@ -28,9 +28,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--people", type=int, default=None)
     parser.add_argument("--only", default="")
-    parser.add_argument("--learners", default=",".join(ALL_FOLDED))
+    parser.add_argument("--learners", default=",".join(FOLDED))
     options = parser.parse_args()
-    learners = {name: ALL_FOLDED[name] for name in options.learners.split(",")}
+    learners = {name: FOLDED[name] for name in options.learners.split(",")}
     for one in sets_in_folder(options.data):
         if options.only not in one.name:
             continue

@@ -5,7 +5,6 @@ import pytest
 
 from dpsr.data import realistic
 from dpsr.evaluate.downstream.fold_in import FOLDED
-from dpsr.evaluate.downstream.fold_in_vectors import ALL_FOLDED
 from dpsr.evaluate.downstream.learners import LEARNERS, RANKS_ONLY, RatingTable
 from dpsr.evaluate.downstream.strangers import score_tables, split_people
 from dpsr.evaluate.metrics.accuracy import rmse
@@ -26,16 +25,16 @@ CLOSE = {"surprise-svd": 0.2, "svd++": 0.2, "neural-cf": 0.35, "paper-mf": 0.6}
 def learned(ratings):
     """Every learner on one table: what it knows of items, and what it itself says."""
     table = RatingTable(ratings.mask, ratings.values, ratings.scale)
-    return table, {name: learn(table, 0) for name, learn in ALL_FOLDED.items()}
+    return table, {name: learn(table, 0) for name, learn in FOLDED.items()}
 
 
 def test_every_learner_of_the_benchmark_can_serve_people_who_are_not_in_its_table():
-    assert set(LEARNED_BY) <= set(ALL_FOLDED)
+    assert set(LEARNED_BY) <= set(FOLDED)
     without = {name for name, method in METHODS.items() if method.unit == "none"}
-    assert without - {"popularity", "own-mean"} <= set(ALL_FOLDED)
+    assert without - {"popularity", "own-mean"} <= set(FOLDED)
 
 
-@pytest.mark.parametrize("name", ALL_FOLDED)
+@pytest.mark.parametrize("name", FOLDED)
 def test_people_of_the_table_get_what_the_learner_itself_gives_them(ratings, learned, name):
     """One step of its own iteration, at which it stands still."""
     table, items_of = learned
@@ -77,10 +76,13 @@ def test_a_split_by_people_keeps_them_apart(ratings):
     assert len(split.train) + len(split.own) + len(split.test) == len(ratings)
 
 
+FEW = ("bias", "als", "item-knn", "surprise-svd")
+
+
 def test_made_up_people_teach_what_the_release_knows(ratings):
     """At a generous budget learners on made-up people beat people's own means and come near `personalise`."""
-    scores = score_tables(split_people(ratings, 0), 30.0, 0, learners=FOLDED)
+    scores = score_tables(split_people(ratings, 0), 30.0, 0, learners={name: FOLDED[name] for name in FEW})
     found = {(one.table, one.learner): one.value for one in scores}
     best = found["release, unit user", "personalise"]
-    for learner in FOLDED:
+    for learner in FEW:
         assert best * 0.99 < found["made-up people, unit user", learner] < found["their own ratings", "own mean"]

@@ -16,8 +16,7 @@ import pyarrow as pa
 from dpsr.arrays import Floats, Ints
 from dpsr.data import Ratings
 from dpsr.evaluate.baselines.bias import OwnMean
-from dpsr.evaluate.downstream.fold_in import LearnedItems
-from dpsr.evaluate.downstream.fold_in_vectors import ALL_FOLDED
+from dpsr.evaluate.downstream.fold_in import FOLDED, LearnedItems
 from dpsr.evaluate.downstream.learners import RANKS_ONLY, RatingTable
 from dpsr.evaluate.downstream.training_tables import build_table
 from dpsr.evaluate.metrics.accuracy import rmse
@@ -84,7 +83,7 @@ def score_tables(
     seed: int,
     *,
     people: int | None = None,
-    learners: Mapping[str, Callable[[RatingTable, int], LearnedItems]] = ALL_FOLDED,
+    learners: Mapping[str, Callable[[RatingTable, int], LearnedItems]] = FOLDED,
 ) -> Iterator[Score]:
     """Every table with every learner; `people` are made up, the usual number unless told."""
     release: ItemRelease = DPSR(epsilon, unit="user", delta=DELTA, random_state=seed).fit(split.train).release
