@@ -85,7 +85,7 @@ def test_the_papers_release_on_disk_is_charged_verifies_and_says_how_it_was_made
 def test_a_database_is_refused(dpsr, csv, tmp_path):
     more = ["--engine", "disk", "--query", "select * from ratings"]
     outcome = dpsr("release", f"sqlite:///{tmp_path}/x.db", *options(tmp_path / "r"), *more)
-    check_refused(outcome, tmp_path, "ratings in a database are read into memory. Use --engine memory")
+    check_refused(outcome, tmp_path, "rows in a database are read into memory. Use --engine memory")
 
 
 def test_a_bad_row_leaves_nothing(dpsr, csv, tmp_path):

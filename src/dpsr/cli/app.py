@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from types import ModuleType
 
 import typer
 from rich.markup import escape
@@ -34,15 +35,45 @@ from dpsr.cli.help import Application, Group
 from dpsr.cli.settings import FILE, defaults, read_settings
 from dpsr.cli.terminal import err, out
 
-FIRST, RELEASE, USE, CHECK, RESEARCH = "First steps", "Release", "Use a release", "Check", "Research"
+COMMANDS: dict[str, dict[str, tuple[ModuleType, str | None]]] = {
+    "First steps": {
+        "demo": (demo, "Try it on an embedded sample"),
+        "studio": (studio, "From a file to a release in the browser, on this machine"),
+        "describe": (describe, "What a rating file holds, without looking at a rating"),
+        "plan": (plan, "What accuracy each epsilon would buy; spends nothing"),
+        "explain": (explain, "What an epsilon means"),
+    },
+    "Release": {
+        "ledger": (ledger, None),
+        "keys": (keys, None),
+        "release": (release, "Ratings in, private release out"),
+        "card": (card, "Draw the card of a release again, and its plots"),
+    },
+    "Use a release": {
+        "recommend": (recommend, "Lists for one user, somebody new, or everybody"),
+        "predict": (predict, "Predicted ratings for a file of pairs"),
+        "personalise": (personalise, "Your own people: lists from their own ratings, for them alone"),
+        "synthesise": (synthesise, "Made-up people from a release that protects real ones"),
+        "serve": (serve, "A release behind an address that answers (JSON)"),
+        "compare": (compare, "Releases side by side"),
+    },
+    "Check": {
+        "verify": (verify, "Recompute the promise, check every byte"),
+        "audit": (audit, "Attack the claim"),
+        "doctor": (doctor, "Is this machine fit"),
+    },
+    "Research": {
+        "reproduce": (reproduce, "The paper's experiment"),
+        "frontier": (frontier, "Accuracy against epsilon on real ratings (not private)"),
+        "benchmark": (benchmark, "Every method side by side (not private)"),
+    },
+}
+"""By what they are for, in the order in which somebody meets them: the module of each, whose function has its name, and
+a line about it; a group of commands has none."""
 
 
 class _Root(Group):
-    order = (
-        "demo", "studio", "describe", "plan", "explain", "ledger", "keys", "release", "card", "recommend", "predict",
-        "personalise", "synthesise", "serve", "compare", "verify", "audit", "doctor", "reproduce", "frontier",
-        "benchmark",
-    )  # fmt: skip
+    order = tuple(name for commands in COMMANDS.values() for name in commands)
 
 
 app = Application(
@@ -52,81 +83,13 @@ app = Application(
     epilog="Example: dpsr release ratings.csv --scale 1:5:1 --epsilon 1 --out release/\nHelp on one command: "
     "dpsr release -h",
 )
-app.command("demo", short_help="Try it on an embedded sample", epilog=demo.EXAMPLE, rich_help_panel=FIRST)(demo.demo)
-app.command(
-    "studio",
-    short_help="From a file to a release in the browser, on this machine",
-    epilog=studio.EXAMPLE,
-    rich_help_panel=FIRST,
-)(studio.studio)
-app.command(
-    "describe",
-    short_help="What a rating file holds, without looking at a rating",
-    epilog=describe.EXAMPLE,
-    rich_help_panel=FIRST,
-)(describe.describe)
-app.command(
-    "plan",
-    short_help="What accuracy each epsilon would buy; spends nothing",
-    epilog=plan.EXAMPLE,
-    rich_help_panel=FIRST,
-)(plan.plan)
-app.command("explain", short_help="What an epsilon means", epilog=explain.EXAMPLE, rich_help_panel=FIRST)(
-    explain.explain
-)
-app.add_typer(ledger.app, name="ledger", rich_help_panel=RELEASE)
-app.add_typer(keys.app, name="keys", rich_help_panel=RELEASE)
-app.command("release", short_help="Ratings in, private release out", epilog=release.EXAMPLE, rich_help_panel=RELEASE)(
-    release.release
-)
-app.command(
-    "card", short_help="Draw the card of a release again, and its plots", epilog=card.EXAMPLE, rich_help_panel=RELEASE
-)(card.card)
-app.command(
-    "recommend",
-    short_help="Lists for one user, somebody new, or everybody",
-    epilog=recommend.EXAMPLE,
-    rich_help_panel=USE,
-)(recommend.recommend)
-app.command("predict", short_help="Predicted ratings for a file of pairs", epilog=predict.EXAMPLE, rich_help_panel=USE)(
-    predict.predict
-)
-app.command(
-    "personalise",
-    short_help="Your own people: lists from their own ratings, for them alone",
-    epilog=personalise.EXAMPLE,
-    rich_help_panel=USE,
-)(personalise.personalise)
-app.command(
-    "synthesise",
-    short_help="Made-up people from a release that protects real ones",
-    epilog=synthesise.EXAMPLE,
-    rich_help_panel=USE,
-)(synthesise.synthesise)
-app.command(
-    "serve", short_help="A release behind an address that answers (JSON)", epilog=serve.EXAMPLE, rich_help_panel=USE
-)(serve.serve)
-app.command("compare", short_help="Releases side by side", epilog=compare.EXAMPLE, rich_help_panel=USE)(compare.compare)
-app.command(
-    "verify", short_help="Recompute the promise, check every byte", epilog=verify.EXAMPLE, rich_help_panel=CHECK
-)(verify.verify)
-app.command("audit", short_help="Attack the claim", epilog=audit.EXAMPLE, rich_help_panel=CHECK)(audit.audit)
-app.command("doctor", short_help="Is this machine fit", epilog=doctor.EXAMPLE, rich_help_panel=CHECK)(doctor.doctor)
-app.command("reproduce", short_help="The paper's experiment", epilog=reproduce.EXAMPLE, rich_help_panel=RESEARCH)(
-    reproduce.reproduce
-)
-app.command(
-    "frontier",
-    short_help="Accuracy against epsilon on real ratings (not private)",
-    epilog=frontier.EXAMPLE,
-    rich_help_panel=RESEARCH,
-)(frontier.frontier)
-app.command(
-    "benchmark",
-    short_help="Every method side by side (not private)",
-    epilog=benchmark.EXAMPLE,
-    rich_help_panel=RESEARCH,
-)(benchmark.benchmark)
+for panel, commands in COMMANDS.items():
+    for name, (module, summary) in commands.items():
+        if summary is None:
+            app.add_typer(module.app, name=name, rich_help_panel=panel)
+        else:
+            function = getattr(module, name)
+            app.command(name, short_help=summary, epilog=module.EXAMPLE, rich_help_panel=panel)(function)
 
 
 def _show_version(asked: bool) -> None:

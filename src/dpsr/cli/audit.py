@@ -24,6 +24,7 @@ from dpsr.cli.reading import (
     User,
 )
 from dpsr.cli.release import Method
+from dpsr.cli.rows import Json
 from dpsr.cli.terminal import err, out
 from dpsr.cli.units import DeltaOption, Unit, UnitOption
 
@@ -67,7 +68,7 @@ def audit(
     duplicates: OnDuplicates = Duplicates.error,
     snap: Snap = False,
     query: Query = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Bound epsilon from below by attacking: Stage 1 over all pairs of levels, the whole pipeline by canaries.
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
 from dpsr.quoting import for_terminal
 
@@ -21,7 +22,7 @@ def card(
         Path | None, typer.Option(help="Folder for the plots as SVG and PNG, each with its numbers as CSV.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Draw the card of a release again, and its plots as pictures beside their data."""
     from dpsr.pipeline.cards import redraw

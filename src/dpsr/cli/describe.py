@@ -10,7 +10,18 @@ import typer
 from rich.markup import escape
 
 from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, NamedColumns, has_no_rating
-from dpsr.cli.reading import Delimiter, Duplicates, Item, Query, Rating, RatingsFile, Reading, Timestamp, User
+from dpsr.cli.reading import (
+    Delimiter,
+    Duplicates,
+    Item,
+    Query,
+    Rating,
+    RatingsFile,
+    Reading,
+    Timestamp,
+    User,
+    local_file,
+)
 from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
 
@@ -63,7 +74,7 @@ def describe(
     taken = ""
     if query is None:
         reading = Reading(ratings, "", user, item, rating, timestamp, delimiter, Duplicates.error, snap=False)
-        with reading.local_file() as path:
+        with local_file(ratings) as path:
             taken = reading.columns_in(path)
             shape = describe_file(path, **columns, delimiter=delimiter)
     else:
@@ -76,7 +87,6 @@ def describe(
 
 def _describe_likes(reading: LikesReading, *, asked: bool, as_json: bool) -> None:
     """The same of a file whose rows are interactions; how it was read is said first."""
-    from dpsr.cli.reading import local_file
     from dpsr.data.shape import describe_interactions
 
     with local_file(reading.source) as path:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from dpsr.certify.amounts import epsilon_text, percent_down, percent_up
 from dpsr.certify.certificate import unit_names
+from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
 from dpsr.cli.units import DeltaOption, Unit, UnitOption
 from dpsr.errors import ParameterError
@@ -29,7 +30,7 @@ def explain(
     unit: UnitOption = None,
     delta: DeltaOption = None,
     release: Annotated[Path | None, typer.Option(help="Explain a release folder instead.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Say what an epsilon means: odds, guesses, and what the ratings of one person add up to."""
     from dpsr.pipeline.explain import explain as of_epsilon

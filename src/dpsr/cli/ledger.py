@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dpsr.cli.help import Application
+from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
 from dpsr.cli.units import Unit
 
@@ -24,7 +25,6 @@ LEDGER_HELP = "a file such as ledger.db, or postgresql://user@host/database."
 
 LedgerAddress = Annotated[str, typer.Option("--ledger", envvar="DPSR_LEDGER", help=f"The ledger: {LEDGER_HELP}")]
 Dataset = Annotated[str | None, typer.Option(help="The data set in the ledger, if it holds more than one.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
 
 @app.command(epilog="Example: dpsr ledger init --ledger ledger.db --dataset ratings --epsilon 3")
@@ -37,7 +37,7 @@ def init(
         Unit, typer.Option(help="What is protected: the value of a rating, a rating, or a person with all of them.")
     ] = Unit.value,
     note: Annotated[str, typer.Option(help="A line for the history, such as who decided.")] = "",
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
     """Give a data set its budget, once; the ledger is made if it is not there."""
     from dpsr.privacy.ledger.ledger import Ledger
@@ -55,7 +55,7 @@ def init(
 
 
 @app.command(epilog="Example: dpsr ledger show --ledger ledger.db")
-def show(ledger: LedgerAddress, as_json: AsJson = False) -> None:
+def show(ledger: LedgerAddress, as_json: Json = False) -> None:
     """What every data set may cost, has cost and has left, and the head of its history."""
     from dpsr.privacy.ledger.ledger import Ledger
 
@@ -75,7 +75,7 @@ def show(ledger: LedgerAddress, as_json: AsJson = False) -> None:
 
 
 @app.command(epilog="Example: dpsr ledger history --ledger ledger.db --dataset ratings")
-def history(ledger: LedgerAddress, dataset: Dataset = None, as_json: AsJson = False) -> None:
+def history(ledger: LedgerAddress, dataset: Dataset = None, as_json: Json = False) -> None:
     """Who spent what, when, on which data set, and for which certificate."""
     from dpsr.privacy.ledger.ledger import Ledger
 
@@ -97,7 +97,7 @@ def check(
     release: Annotated[
         list[Path] | None, typer.Option(help="A release folder: the charge it names must still occur.")
     ] = None,
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
     """Read every history again by all rules, and compare it with heads noted earlier and folders handed out.
 

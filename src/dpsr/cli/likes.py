@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpsr.cli.reading import RatingsSource, local_file
+from dpsr.cli.reading import FileReading, RatingsSource, local_file
 
 if TYPE_CHECKING:
     from dpsr import Interactions
@@ -28,9 +28,10 @@ NO_RATINGS = "There is no rating column, so every row is read as an interaction 
 
 
 @dataclass
-class LikesReading:
+class LikesReading(FileReading):
     """How a file of interactions is to be read; afterwards `taken` says what was made of it."""
 
+    interactions = True
     source: RatingsSource
     user: str | None
     item: str | None
@@ -44,25 +45,6 @@ class LikesReading:
     def columns(self) -> dict[str, str | None]:
         """The columns that were named."""
         return {"user": self.user, "item": self.item, "weight": self.weight, "timestamp": self.timestamp}
-
-    @property
-    def file(self) -> Path:
-        """The file itself; a database and a pipe are read into memory only."""
-        from dpsr.errors import ParameterError
-
-        if self.query is not None or self.source.is_database or self.source.is_stdin:
-            raise ParameterError("a database and standard input are read into memory. Use --engine memory, or a file.")
-        self.taken = self.columns_in(Path(self.source.text))
-        return Path(self.source.text)
-
-    def columns_in(self, path: Path) -> str:
-        """Which columns are taken for what, in words."""
-        from dpsr.data.assemble import INTERACTION_ROWS
-        from dpsr.data.files.read import columns_taken
-        from dpsr.quoting import quoted
-
-        found = columns_taken(path, INTERACTION_ROWS, **self.columns, delimiter=self.delimiter)
-        return "Columns: " + ", ".join(f"{role} = {quoted(name)}" for role, name in found.items()) + "."
 
     def read(self) -> Interactions:
         """Read it, or say in one sentence why not."""

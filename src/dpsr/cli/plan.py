@@ -24,6 +24,7 @@ from dpsr.cli.reading import (
     Timestamp,
     User,
 )
+from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
 from dpsr.cli.units import DeltaOption, Unit, UnitOption
 from dpsr.errors import ParameterError
@@ -91,7 +92,7 @@ def plan(
     duplicates: OnDuplicates = Duplicates.error,
     snap: Snap = False,
     query: Query = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Say what accuracy to expect at each epsilon, before anything is spent.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -71,7 +72,6 @@ RatingsFile = Annotated[
     ),
 ]
 Query = Annotated[str | None, typer.Option(help="The SELECT that gives the ratings, if they are in a database.")]
-ScaleText = Annotated[str, typer.Option(help="The rating scale, LOW:HIGH:STEP, as printed on the rating form.")]
 OptionalScale = Annotated[
     str | None, typer.Option("--scale", help="The rating scale, LOW:HIGH:STEP, as printed on the rating form.")
 ]
@@ -88,8 +88,45 @@ OnDuplicates = Annotated[Duplicates, typer.Option(help="A (user, item) pair rate
 Snap = Annotated[bool, typer.Option("--snap", help="Put continuous ratings on the scale's grid.")]
 
 
+class FileReading(ABC):
+    """What reading ratings and reading interactions share; afterwards `taken` says which columns were."""
+
+    interactions: ClassVar[bool] = False
+    source: RatingsSource
+    delimiter: str | None
+    query: str | None
+    taken: str
+
+    @property
+    @abstractmethod
+    def columns(self) -> dict[str, str | None]:
+        """The columns that were named."""
+
+    @property
+    def file(self) -> Path:
+        """The file itself; a database and a pipe are read into memory only."""
+        from dpsr.errors import ParameterError
+
+        if self.query is not None or self.source.is_database:
+            raise ParameterError("rows in a database are read into memory. Use --engine memory, or export a file.")
+        if self.source.is_stdin:
+            raise ParameterError("standard input is read into memory. Use --engine memory, or save it to a file.")
+        self.taken = self.columns_in(Path(self.source.text))
+        return Path(self.source.text)
+
+    def columns_in(self, path: Path) -> str:
+        """Which columns are taken for what, in words."""
+        from dpsr.data.assemble import INTERACTION_ROWS, RATING_ROWS
+        from dpsr.data.files.read import columns_taken
+        from dpsr.quoting import quoted
+
+        kind = INTERACTION_ROWS if self.interactions else RATING_ROWS
+        found = columns_taken(path, kind, **self.columns, delimiter=self.delimiter)
+        return "Columns: " + ", ".join(f"{role} = {quoted(name)}" for role, name in found.items()) + "."
+
+
 @dataclass
-class Reading:
+class Reading(FileReading):
     """How a rating file is to be read; afterwards `taken` says which columns were."""
 
     source: RatingsSource
@@ -109,30 +146,6 @@ class Reading:
         """The columns that were named."""
         return {"user": self.user, "item": self.item, "rating": self.rating, "timestamp": self.timestamp}
 
-    @property
-    def file(self) -> Path:
-        """The file itself; a database is read into memory only."""
-        from dpsr.errors import ParameterError
-
-        if self.query is not None or self.source.is_database:
-            raise ParameterError("ratings in a database are read into memory. Use --engine memory, or export a file.")
-        if self.source.is_stdin:
-            raise ParameterError("standard input is read into memory. Use --engine memory, or save it to a file.")
-        self.taken = self.columns_in(Path(self.source.text))
-        return Path(self.source.text)
-
-    def columns_in(self, path: Path) -> str:
-        """Which columns are taken for what, in words."""
-        from dpsr.data.files.read import columns_taken
-        from dpsr.quoting import quoted
-
-        found = columns_taken(path, **self.columns, delimiter=self.delimiter)
-        return "Columns: " + ", ".join(f"{role} = {quoted(name)}" for role, name in found.items()) + "."
-
-    def local_file(self) -> AbstractContextManager[Path]:
-        """The file, wherever it comes from."""
-        return local_file(self.source)
-
     def read(self) -> Ratings:
         """Read it, or say in one sentence why not."""
         from dpsr import Ratings, Scale
@@ -141,7 +154,7 @@ class Reading:
         self.source.check(self.query)
         if self.query is None:
             options = {**columns, "delimiter": self.delimiter}
-            with self.local_file() as path:
+            with local_file(self.source) as path:
                 self.taken = self.columns_in(path)
                 return Ratings.read(path, scale=scale, duplicates=self.duplicates.value, **options)
         return Ratings.from_sql(self.source.text, self.query, scale=scale, duplicates=self.duplicates.value, **columns)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpsr.cli.ledger import LEDGER_HELP, Dataset
+from dpsr.cli.rows import Json
 from dpsr.cli.terminal import line, out, receipt
 from dpsr.cli.units import Unit
 
@@ -31,7 +32,7 @@ def verify(
     unit: Annotated[
         Unit | None, typer.Option(help="Require that this is protected: a value, that a rating exists, a person.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Recompute what a release promises from its own tables, and check every byte of its folder.
 
