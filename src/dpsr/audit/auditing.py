@@ -64,7 +64,7 @@ def audit_method(
     """
     trials = stage1_trials(method, scale, check_epsilon(epsilon))
     half = (1 - CONFIDENCE) / 2
-    findings = _findings(trials, _noise(seed), half / len(trials), progress)
+    findings = _findings(trials, NoiseSource.of_seed(seed), half / len(trials), progress)
     if method == "as-published":
         worst, certified = max(findings, key=lambda finding: finding.lower), AsPublished(scale, epsilon).epsilon
         findings.append(replace(worst, what="the same against its certificate", claimed=certified))
@@ -83,7 +83,7 @@ def audit_method(
 def audit_release(release: Release, *, seed: int | None = None, progress: Report = lambda _: None) -> AuditReport:
     """Every table and every noise a certificate states, drawn from again; no rating is needed."""
     trials = certificate_trials(release)
-    findings = _findings(trials, _noise(seed), (1 - CONFIDENCE) / len(trials), progress)
+    findings = _findings(trials, NoiseSource.of_seed(seed), (1 - CONFIDENCE) / len(trials), progress)
     return AuditReport(f"certificate of a release, {release.method}, scale {release.scale}", tuple(findings))
 
 
@@ -92,7 +92,7 @@ def audit_planted(
 ) -> AuditReport:
     """Mechanisms with a planted error: each of them is to be rejected."""
     trials = planted(scale, check_epsilon(epsilon))
-    findings = _findings(trials, _noise(seed), (1 - CONFIDENCE) / len(trials), progress)
+    findings = _findings(trials, NoiseSource.of_seed(seed), (1 - CONFIDENCE) / len(trials), progress)
     return AuditReport(f"planted errors at epsilon = {epsilon:g}, scale {scale}", tuple(findings))
 
 
@@ -168,10 +168,6 @@ def _findings(trials: Sequence[Trial], noise: NoiseSource, alpha: float, progres
         detail = f"levels {a}: {seen.hits:,} hits, levels {b}: {seen.others:,}, of {seen.trials:,} releases each"
         found.append(Finding(trial.name, trial.claim, seen.lower, trial.runs, detail))
     return found
-
-
-def _noise(seed: int | None) -> NoiseSource:
-    return NoiseSource.system() if seed is None else NoiseSource.seeded(seed)
 
 
 def _optimal(scale: Scale, epsilon: float) -> Channel:

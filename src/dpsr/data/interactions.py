@@ -112,8 +112,7 @@ class Interactions(RowsInMemory, RawInteractions):
         """Every observed cell of a table as one interaction; users and items without one are left out."""
         if not mask.n_ratings:
             raise DataError(f"{source}: there are none, so nobody likes anything. Choose another threshold.")
-        users, items = mask.user_ids.take(pa.array(mask.users)), mask.item_ids.take(pa.array(mask.items))
-        return cls.from_arrays(users, items, timestamps=mask.timestamps)
+        return cls.from_arrays(*mask.id_pairs(), timestamps=mask.timestamps)
 
     @classmethod
     def _assembled(cls, columns: RatingColumns) -> Self:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from dpsr.arrays import Floats
 from dpsr.engine.raw import RawRatings
@@ -22,9 +21,7 @@ _LEAST = 0.02
 
 def root_mean_square_error(ratings: RawRatings, predict: Callable[[Ids, Ids], Floats]) -> float:
     """RMSE of `predict(users, items)` on ratings that it has not seen."""
-    mask = ratings.mask
-    users, items = mask.user_ids.take(pa.array(mask.users)), mask.item_ids.take(pa.array(mask.items))
-    return float(np.sqrt(np.mean((predict(users, items) - ratings.values) ** 2)))
+    return float(np.sqrt(np.mean((predict(*ratings.mask.id_pairs()) - ratings.values) ** 2)))
 
 
 @dataclass(frozen=True)

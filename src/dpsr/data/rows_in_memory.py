@@ -77,14 +77,7 @@ class RowsInMemory(RawRows):
 
     def to_arrow(self) -> pa.Table:
         """The raw table, for the curator: user, item, the value and perhaps timestamp, in canonical order."""
-        columns = {
-            "user": self.mask.user_ids.take(pa.array(self.mask.users)),
-            "item": self.mask.item_ids.take(pa.array(self.mask.items)),
-            **{name: pa.array(values) for name, values in self._value_column().items()},
-        }
-        if self.mask.timestamps is not None:
-            columns["timestamp"] = pa.array(self.mask.timestamps)
-        return pa.table(columns)
+        return self.mask.to_arrow(**self._value_column())
 
     def to_frame(self) -> Any:
         """`to_arrow` as a pandas DataFrame."""

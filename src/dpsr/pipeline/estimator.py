@@ -307,7 +307,7 @@ class PrivateRecommender(Parameters, ABC):
 
     def _noise(self) -> NoiseSource:
         """The system's generator, unless a seed was given: then everything is marked NOT PRIVATE."""
-        return NoiseSource.system() if self.random_state is None else NoiseSource.seeded(self.random_state)
+        return NoiseSource.of_seed(self.random_state)
 
     def _public_settings(self) -> dict[str, Any]:
         """The constructor's arguments without the seed and what is a table of its own."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -104,6 +104,16 @@ class Mask(Vocabularies):
     def census(self) -> Census:
         """Who is in the table, and how often."""
         return Census(self.user_ids, self.item_ids, self.user_counts, self.item_counts, self.timestamps is not None)
+
+    def id_pairs(self) -> tuple[pa.Array, pa.Array]:
+        """The ids of the user and of the item of every rating."""
+        return self.user_ids.take(pa.array(self.users)), self.item_ids.take(pa.array(self.items))
+
+    def to_arrow(self, **columns: Any) -> pa.Table:
+        """One row a rating: user, item, these columns, and the timestamp where there is one."""
+        user, item = self.id_pairs()
+        times = {} if self.timestamps is None else {"timestamp": self.timestamps}
+        return pa.table({"user": user, "item": item, **columns, **times})
 
     def select(self, rows: Bools) -> Mask:
         """The same users and items with only the chosen ratings."""

@@ -117,3 +117,10 @@ def test_neighbouring_statistics_differ_in_probability_by_exactly_their_price():
     for z in range(4):
         ratio = (draws == z).sum() / (draws == z + sensitivity).sum()
         assert np.log(ratio) == pytest.approx(sensitivity / float(scale), abs=0.02)
+
+
+def test_noise_is_the_systems_unless_there_is_a_seed_and_zero_is_one():
+    assert NoiseSource.of_seed(None).private
+    assert NoiseSource.of_seed(None).identity != NoiseSource.of_seed(None).identity
+    assert not NoiseSource.of_seed(0).private
+    assert NoiseSource.of_seed(0).identity == NoiseSource.seeded(0).identity

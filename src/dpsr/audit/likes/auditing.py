@@ -25,7 +25,7 @@ from dpsr.audit.likes.questions import (
     pairs,
     people_numbered,
 )
-from dpsr.audit.people.auditing import attempted, every_finding, generator_of, noise_of
+from dpsr.audit.people.auditing import attempted, every_finding, generator_of
 from dpsr.audit.people.crowd import CanaryPeople
 from dpsr.audit.people.invariance import differences
 from dpsr.audit.people.membership import Told, tell_one_run
@@ -76,7 +76,7 @@ def audit_likes(
 
     trials = {name: partial(trial, setting) for name, trial in TRIALS[unit].items()}
     what = "who is there" if unit == "user" else "which interactions exist"
-    findings = every_finding(trials, same, one_run, what, epsilon, delta, noise_of(seed), rng, progress)
+    findings = every_finding(trials, same, one_run, what, epsilon, delta, NoiseSource.of_seed(seed), rng, progress)
     return AuditReport(_subject("", unit, epsilon, delta), findings)
 
 
@@ -87,7 +87,7 @@ def audit_planted_likes(
     check_likes("user", epsilon, delta)
     setting = LikesSetting("user", epsilon, delta)
     found = {(planted.__doc__ or "").rstrip("."): partial(planted, setting) for planted in PLANTED_LIKES}
-    findings = attempted(found, delta, 1 - CONFIDENCE, noise_of(seed), generator_of(seed), progress)
+    findings = attempted(found, delta, 1 - CONFIDENCE, NoiseSource.of_seed(seed), generator_of(seed), progress)
     return AuditReport(_subject("planted errors, ", "user", epsilon, delta), tuple(findings))
 
 

@@ -50,7 +50,7 @@ def audit_people(
 
     trials = {name: partial(trial, setting) for name, trial in TRIALS.items()}
     what = "who is there" if unit == "user" else "which ratings exist"
-    findings = every_finding(trials, same, one_run, what, epsilon, delta, noise_of(seed), rng, progress)
+    findings = every_finding(trials, same, one_run, what, epsilon, delta, NoiseSource.of_seed(seed), rng, progress)
     return AuditReport(_subject("", unit, scale, epsilon, delta), findings)
 
 
@@ -61,7 +61,7 @@ def audit_planted_people(
     check_unit("user", epsilon, delta, declared=True)
     setting = Setting("user", scale, epsilon, delta)
     found = {(planted.__doc__ or "").rstrip("."): partial(planted, setting) for planted in PLANTED}
-    findings = attempted(found, delta, 1 - CONFIDENCE, noise_of(seed), generator_of(seed), progress)
+    findings = attempted(found, delta, 1 - CONFIDENCE, NoiseSource.of_seed(seed), generator_of(seed), progress)
     return AuditReport(_subject("planted errors, ", "user", scale, epsilon, delta), tuple(findings))
 
 
@@ -110,11 +110,6 @@ def finding_of(trial: Trial, delta: float, alpha: float) -> Finding:
 
 def _subject(what: str, unit: str, scale: Scale, epsilon: float, delta: float) -> str:
     return f"{what}unit {unit} at epsilon = {epsilon:g}, delta = {delta:g}, scale {scale}"
-
-
-def noise_of(seed: int | None) -> NoiseSource:
-    """The system's noise, or a seeded one for experiments."""
-    return NoiseSource.system() if seed is None else NoiseSource.seeded(seed)
 
 
 def generator_of(seed: int | None) -> np.random.Generator:

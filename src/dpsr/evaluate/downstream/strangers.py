@@ -88,7 +88,7 @@ def score_tables(
     """Every table with every learner; `people` are made up, the usual number unless told."""
     release: ItemRelease = DPSR(epsilon, unit="user", delta=DELTA, random_state=seed).fit(split.train).release
     mask, test = split.test.mask, split.test
-    users, items = mask.user_ids.take(pa.array(mask.users)), mask.item_ids.take(pa.array(mask.items))
+    users, items = mask.id_pairs()
     personal = release.personalise(split.own, new_people=True).predict(users.to_pylist(), items.to_pylist())
     yield Score("release, unit user", "personalise", RMSE, rmse(test.values, personal))
     own = OwnMean(random_state=seed).fit(split.own.mask, split.own.values, test.scale)

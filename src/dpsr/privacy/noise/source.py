@@ -72,6 +72,11 @@ class NoiseSource:
         """A reproducible key for experiments. NOT PRIVATE."""
         return cls(False, hashlib.sha256(f"dpsr experiment {int(seed)}".encode()).digest())
 
+    @classmethod
+    def of_seed(cls, seed: int | None) -> NoiseSource:
+        """The system's noise; where there is a seed, that of the experiment. NOT PRIVATE then."""
+        return cls.system() if seed is None else cls.seeded(seed)
+
     @property
     def kind(self) -> str:
         return "system" if self.private else "seeded"

@@ -37,15 +37,7 @@ def optional(module: str, asked_by: str) -> Any:
 
 def arrow_table(release: Release) -> pa.Table:
     """What `ratings.parquet` holds, as an Arrow table."""
-    mask = release.mask
-    columns = {
-        "user": mask.user_ids.take(pa.array(mask.users)),
-        "item": mask.item_ids.take(pa.array(mask.items)),
-        "rating": pa.array(release.ratings),
-    }
-    if mask.timestamps is not None:
-        columns["timestamp"] = pa.array(mask.timestamps)
-    return pa.table(columns)
+    return release.mask.to_arrow(rating=release.ratings)
 
 
 def pandas_frame(release: Release) -> Any:

@@ -175,8 +175,8 @@ SCALED = [name for name in QUESTIONS if name != NAMES]
 def test_five_per_cent_more_without_the_enforcement_is_noticed_by_these_tests(name, monkeypatch):
     """The planted error: a scale 5 % too large, and nobody who measures the integers."""
     monkeypatch.setattr(add, "SAFE", 1.05)
-    monkeypatch.setattr(add, "_enforce", lambda vector, n, most: None)
-    monkeypatch.setattr(add, "_steps", lambda value, most: int(value))
+    monkeypatch.setattr(add, "enforce_length", lambda vector, n, most: None)
+    monkeypatch.setattr(add, "grid_steps", lambda value, most: int(value))
     assert not fits(name, asked(name, [EXTREMAL[name]], Planted()))
 
 

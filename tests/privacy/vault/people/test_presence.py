@@ -135,9 +135,9 @@ class Plain:
 def test_a_scale_five_per_cent_too_large_that_nobody_measures_would_be_found(name, monkeypatch):
     """The planted error: the extremal person is then longer than the bound."""
     monkeypatch.setattr(add, "SAFE", 1.05)
-    monkeypatch.setattr(add, "_enforce", lambda vector, n, most: None)
+    monkeypatch.setattr(add, "enforce_length", lambda vector, n, most: None)
     monkeypatch.setattr(add, "enforce_pairs", lambda vector: None)
-    monkeypatch.setattr(add, "_steps", lambda value, most: int(value))
+    monkeypatch.setattr(add, "grid_steps", lambda value, most: int(value))
     monkeypatch.setattr(add, "fill_rows", add.fill_rows.py_func)
     one = {0: 1.0} if name == COUNTS else {0: 1.0, 1: 1.0}
     assert squared(asked(name, [one], Plain(), np.zeros(T), np.ones(T))) > BOUNDS[name]

@@ -43,7 +43,7 @@ def coefficients_reach(k: int) -> float:
 
 
 @kernel
-def _steps(value: float, most: int) -> int:
+def grid_steps(value: float, most: int) -> int:
     """A number rounded towards zero, inside its bound; what is no number is nothing."""
     if value >= most:
         return most
@@ -55,7 +55,7 @@ def _steps(value: float, most: int) -> int:
 
 
 @kernel
-def _enforce(vector: Ints, n: int, most: int) -> None:
+def enforce_length(vector: Ints, n: int, most: int) -> None:
     """Halve the first n entries, each at most `most`, until their squares add up to at most most^2.
 
     The sum stops as soon as it is too large, so it cannot overflow.
@@ -95,8 +95,8 @@ def add_levels(indptr: Ints, y: Floats, out: Ints) -> None:
         real[0], real[1], real[2], real[3], real[4] = 1.0, a, a * a, nu * min(variance, 1.0), nu
         c = GRID * SAFE / max(np.sqrt((real * real).sum()), LEVELS_REACH)
         for i in range(5):
-            v[i] = _steps(c * real[i], GRID)
-        _enforce(v, 5, GRID)
+            v[i] = grid_steps(c * real[i], GRID)
+        enforce_length(v, 5, GRID)
         out += v
 
 
@@ -109,8 +109,8 @@ def add_activity(indptr: Ints, y: Floats, octave: Ints, out: Ints) -> None:
             continue
         a = _mean_and_variance(y, indptr[u], indptr[u + 1])[0] - CENTRE
         c = GRID * SAFE / max(np.sqrt(1 + a * a), ACTIVITY_REACH)
-        v[0], v[1] = _steps(c, GRID), _steps(c * a, GRID)
-        _enforce(v, 2, GRID)
+        v[0], v[1] = grid_steps(c, GRID), grid_steps(c * a, GRID)
+        enforce_length(v, 2, GRID)
         out[octave[u]] += v
 
 
@@ -164,14 +164,14 @@ def add_scores(
             t = first + i
             x = w * z[t]
             bend = x * x
-            v[i * width] = _steps(GRID * SAFE * x, GRID)
+            v[i * width] = grid_steps(GRID * SAFE * x, GRID)
             for p in range(d):
                 g = w * score[i * d + p]
                 bend += g * x * f[u, p]
-                v[i * width + 1 + p] = _steps(GRID * SAFE * g, GRID)
+                v[i * width + 1 + p] = grid_steps(GRID * SAFE * g, GRID)
             slope = min(max(1 - bent * bend, 0.0), 1.0) * (1 - h[t])
-            v[i * width + d + 1] = _steps(GRID * SAFE * alpha * w * slope, GRID)
-        _enforce(v, n * width, GRID)
+            v[i * width + d + 1] = grid_steps(GRID * SAFE * alpha * w * slope, GRID)
+        enforce_length(v, n * width, GRID)
         for i in range(n):
             for p in range(width):
                 out[cells[first + i], p] += v[i * width + p]
@@ -214,8 +214,8 @@ def add_coefficients(indptr: Ints, W: Floats, V: Floats, mean: Floats, P: Floats
             i += 1
         c = GRID * SAFE / max(np.sqrt((real * real).sum()), reach) * np.sqrt(min(1.0, n / ENOUGH))
         for i in range(size):
-            v[i] = _steps(c * real[i], GRID)
-        _enforce(v, size, GRID)
+            v[i] = grid_steps(c * real[i], GRID)
+        enforce_length(v, size, GRID)
         out += v
 
 
@@ -238,9 +238,9 @@ def add_second_moments(indptr: Ints, cells: Ints, z: Floats, place: Ints, floor:
         c, n = MOMENT * SAFE / np.sqrt(total), 0
         for t in range(indptr[u], indptr[u + 1]):
             if place[cells[t]] >= 0:
-                where[n], x[n] = place[cells[t]], _steps(c * z[t], MOMENT)
+                where[n], x[n] = place[cells[t]], grid_steps(c * z[t], MOMENT)
                 n += 1
-        _enforce(x, n, MOMENT)
+        enforce_length(x, n, MOMENT)
         for a in range(n):
             i, xa = where[a], x[a]
             if xa == 0:
@@ -260,6 +260,6 @@ def add_names(indptr: Ints, items: Ints, order: Ints, most: int, out: Ints) -> N
             continue
         if len(mine) > most:
             mine = mine[np.argsort(order[mine])[:most]]
-        weight = _steps(GRID * SAFE / np.sqrt(len(mine)), GRID)
+        weight = grid_steps(GRID * SAFE / np.sqrt(len(mine)), GRID)
         for j in mine:
             out[j] += weight

@@ -30,7 +30,7 @@ from dpsr.arrays import Floats, Ints
 from dpsr.certify.people import GRID
 from dpsr.certify.people import PRESENCE_GRID as STEP
 from dpsr.linalg.compiled import kernel
-from dpsr.privacy.vault.people.contributions import SAFE, _enforce, _steps
+from dpsr.privacy.vault.people.contributions import SAFE, enforce_length, grid_steps
 from dpsr.types.item_side import ACTIVITY_BINS
 
 _PANEL = 1 << 22
@@ -70,9 +70,9 @@ def add_counts(indptr: Ints, cells: Ints, x: Floats, place: Ints, out: Ints) -> 
         c, n = GRID * SAFE / np.sqrt(total), 0
         for t in range(indptr[u], indptr[u + 1]):
             if place[cells[t]] >= 0:
-                where[n], v[n] = place[cells[t]], _steps(c * x[t], GRID)
+                where[n], v[n] = place[cells[t]], grid_steps(c * x[t], GRID)
                 n += 1
-        _enforce(v, n, GRID)
+        enforce_length(v, n, GRID)
         for i in range(n):
             out[where[i]] += v[i]
 
@@ -123,7 +123,7 @@ def fill_rows(indptr: Ints, cells: Ints, x: Floats, place: Ints, centre: Floats,
             continue
         c = STEP * SAFE * min(pairs**-0.25, 1 / most)
         for j in range(T):
-            v[j] = _steps(c * real[j], STEP)
+            v[j] = grid_steps(c * real[j], STEP)
         enforce_pairs(v)
         for j in range(T):
             rows[u, j] = v[j]

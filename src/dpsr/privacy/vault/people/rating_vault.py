@@ -26,7 +26,7 @@ from dpsr.certify.people import GRID, MOMENT, MOMENTS
 from dpsr.engine import Block
 from dpsr.linalg.compiled import kernel
 from dpsr.privacy.vault.people.asking import AskedOfRows, NoisyAnswer
-from dpsr.privacy.vault.people.contributions import SAFE, _enforce, _steps
+from dpsr.privacy.vault.people.contributions import SAFE, enforce_length, grid_steps
 from dpsr.privacy.vault.people.vault import PeopleVault
 from dpsr.types.item_side import ItemSide
 
@@ -105,8 +105,11 @@ def _add_rating_scores(
                 many += 1
                 i += 1
             if cell >= 0:
-                pair[0], pair[1] = _steps(GRID * SAFE * score / many, GRID), _steps(GRID * SAFE * slope / many, GRID)
-                _enforce(pair, 2, GRID)
+                pair[0], pair[1] = (
+                    grid_steps(GRID * SAFE * score / many, GRID),
+                    grid_steps(GRID * SAFE * slope / many, GRID),
+                )
+                enforce_length(pair, 2, GRID)
                 out[cell] += pair
 
 
@@ -141,7 +144,7 @@ def _add_rating_moments(
             if cells[t] >= 0 and place[cells[t]] >= 0 and times[place[cells[t]]] == 1:
                 z = e[t] - m
                 where[n] = place[cells[t]]
-                x[n] = _steps(MOMENT * SAFE * z / np.sqrt(z * z + width * width), MOMENT)
+                x[n] = grid_steps(MOMENT * SAFE * z / np.sqrt(z * z + width * width), MOMENT)
                 n += 1
         for t in range(first, last):
             if cells[t] >= 0 and place[cells[t]] >= 0:
