@@ -107,7 +107,7 @@ def test_a_file_in_the_way_is_refused(model, tmp_path):
 
 @pytest.mark.parametrize(
     ("module", "step"),
-    [(folder_module, "_write_files"), (folder_module, "write_manifest"), (place, "sync"), (place, "_swap_in")],
+    [(folder_module, "_write_values"), (folder_module, "write_manifest"), (place, "sync"), (place, "_swap_in")],
 )
 def test_a_full_disk_leaves_nothing_behind(model, tmp_path, monkeypatch, module, step):
     def full(*_, **__):

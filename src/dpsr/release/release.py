@@ -21,7 +21,14 @@ from dpsr.engine import MemoryTable, Table
 from dpsr.errors import ParameterError, ReleaseError
 from dpsr.release.adapters import IdMap, UserItems, frames, matrices
 from dpsr.release.lists.fold_in import FoldedInUser
-from dpsr.release.lists.ranking import RecommendationLists, Recommendations, best_items, score_pairs
+from dpsr.release.lists.ranking import (
+    RecommendationLists,
+    Recommendations,
+    Tabular,
+    best_items,
+    html_table,
+    score_pairs,
+)
 from dpsr.release.personalise import Personalised
 from dpsr.types import Catalogue, Mask, Model, NoisyRatings, OpensOwnRows, PersonalModel, Scale
 from dpsr.types.mask import Ids
@@ -59,7 +66,7 @@ ManyIds: TypeAlias = list[Any] | tuple[Any, ...] | npt.NDArray[Any] | pa.Array |
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Tabular):
     """A model that predicts and recommends, the private rating table, and their certificate.
 
     `ratings` is the table to share: one private value per rating, in the order of the mask. `settings` says how it was
@@ -194,15 +201,7 @@ class Release:
 
     def to_arrow(self) -> pa.Table:
         """The private ratings as an Arrow table: user, item, rating and perhaps timestamp."""
-        return frames.arrow_table(self)
-
-    def to_pandas(self) -> Any:
-        """The private ratings as a pandas DataFrame."""
-        return frames.pandas_frame(self)
-
-    def to_polars(self) -> Any:
-        """The private ratings as a polars DataFrame."""
-        return frames.polars_frame(self)
+        return self.mask.to_arrow(rating=self.ratings)
 
     def to_scipy(self) -> Any:
         """The private ratings as a `scipy.sparse.csr_array`, users x items; `ids` names its rows and columns."""
@@ -224,8 +223,6 @@ class Release:
         return RatingDataset(self)
 
     def _repr_html_(self) -> str:
-        from dpsr.release.lists.ranking import html_table
-
         m, n = self.mask.shape
         facts = {
             "promise": str(self.certificate),

@@ -1,14 +1,9 @@
-"""The private ratings as a table: user, item, rating and perhaps timestamp, one row each, in canonical order.
-
-Libraries that may be absent are asked for only when somebody wants their shape of the table.
-"""
+"""Libraries that may be absent, asked for only when somebody wants their shape of the private ratings."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from dpsr.errors import ParameterError
 
@@ -35,29 +30,12 @@ def optional(module: str, asked_by: str) -> Any:
         ) from error
 
 
-def arrow_table(release: Release) -> pa.Table:
-    """What `ratings.parquet` holds, as an Arrow table."""
-    return release.mask.to_arrow(rating=release.ratings)
-
-
-def pandas_frame(release: Release) -> Any:
-    """A pandas DataFrame; integer ids stay integers, strings stay strings."""
-    optional("pandas", "to_pandas")
-    return arrow_table(release).to_pandas()
-
-
-def polars_frame(release: Release) -> Any:
-    """A polars DataFrame that shares its memory with Arrow where it can."""
-    return optional("polars", "to_polars").from_arrow(arrow_table(release))
-
-
 def surprise_dataset(release: Release) -> Any:
-    """A `surprise.Dataset`: `build_full_trainset()` makes a `Trainset` of it, `cross_validate` takes it as it
-    is.
+    """A `surprise.Dataset`: `build_full_trainset()` makes a `Trainset` of it, `cross_validate` takes it as it is.
 
-        Surprise clips its predictions to the scale of its reader, which is the declared one and not the range of the
-        private ratings.
+    Surprise clips its predictions to the scale of its reader, which is the declared one and not the range of the
+    private ratings.
     """
     surprise = optional("surprise", "to_surprise")
     reader = surprise.Reader(rating_scale=(release.scale.low, release.scale.high))
-    return surprise.Dataset.load_from_df(pandas_frame(release)[["user", "item", "rating"]], reader)
+    return surprise.Dataset.load_from_df(release.to_pandas()[["user", "item", "rating"]], reader)

@@ -15,7 +15,6 @@ what a folder says about its own version proves nothing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,43 +25,49 @@ import pyarrow as pa
 from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import software
-from dpsr.certify.check import CERTIFICATE, Check
+from dpsr.certify.check import Check
 from dpsr.certify.json_schema import MalformedError
-from dpsr.errors import ReleaseError
-from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC, warning_text
-from dpsr.release.folder.model_form import MODEL_FORMAT, check_model, covariance_of, read_model, scale_of
-from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table, titles_of, vocabulary, writer
+from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, SYNTHETIC
+from dpsr.release.folder.model_form import covariance_of, model_json, read_model, scale_of, scale_record
+from dpsr.release.folder.parquet import (
+    MOST_ROWS,
+    Column,
+    checked_table,
+    read_table,
+    title_column,
+    titles_of,
+    vectors,
+    vocabulary,
+    write_table,
+)
 from dpsr.release.likes.likes_release import LikesRelease
 from dpsr.release.people.item_release import ItemRelease
 from dpsr.synthesis.people import Synthesis, planned_ratings
 from dpsr.types.item_side import HASHED_CELLS, Crowd, ItemIndex, ItemSide
 
+MakesUpPeople: TypeAlias = ItemRelease | LikesRelease
+
 
 def write_item_side(release: ItemRelease, folder: Path) -> None:
-    """The files of a folder but for its pages and its manifest."""
+    """The model and the tables of a folder."""
     (folder / MODEL).write_text(_model_json(release), "utf-8")
-    (folder / CERTIFICATE).write_text(release.certificate.to_json(), "utf-8")
-    side, crowd = release.side, release.crowd
-    features = pa.FixedSizeListArray.from_arrays(
-        pa.array(np.ascontiguousarray(side.features).ravel()), side.features.shape[1]
-    )
-    write_table(
-        folder / CELLS,
-        pa.table(
-            {
-                "effect": side.effects,
-                "uncertainty": side.uncertainty,
-                "features": features,
-                "count": crowd.counts,
-                "pull": np.zeros(side.n_cells) if side.pull is None else side.pull,
-            }
-        ),
-    )
-    titles = {} if release.titles is None else {"title": pa.array([one or "" for one in release.titles], pa.string())}
-    write_table(folder / ITEMS, pa.table({"item": release.index.named, **titles}))
-    write_synthetic(release, folder / SYNTHETIC)
-    if not release.certificate.private:
-        (folder / NOT_PRIVATE).write_text(warning_text(release.certificate), "utf-8")
+    side = release.side
+    cells = {
+        "effect": side.effects,
+        "uncertainty": side.uncertainty,
+        "features": vectors(side.features),
+        "count": release.crowd.counts,
+        "pull": np.zeros(side.n_cells) if side.pull is None else side.pull,
+    }
+    write_table(folder / CELLS, pa.table(cells))
+    write_named(release, folder)
+
+
+def write_named(release: MakesUpPeople, folder: Path) -> None:
+    """The items that may be named, and the people who do not exist, if the release has any."""
+    write_table(folder / ITEMS, pa.table({"item": release.index.named, **title_column(release.titles)}))
+    if release.synthetic_rows is not None:
+        write_table(folder / SYNTHETIC, release.synthetic_rows)
 
 
 def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tuple[list[Check], ItemRelease | None]:
@@ -141,48 +146,26 @@ def _check_numbers(cells: Mapping[str, Any], record: Mapping[str, Any]) -> None:
         raise MalformedError(f"{CELLS} and {MODEL}: a variance or a count is negative")
 
 
-def checked_table(data: bytes, name: str, columns: tuple[Column, ...], rows: int) -> Mapping[str, Any]:
-    """The columns of a table, or an error that names its file."""
-    try:
-        return read_table(data, columns, rows)
-    except MalformedError as error:
-        raise MalformedError(f"{name}: {error}") from None
-
-
-def write_table(path: Path, table: pa.Table) -> None:
-    """A table as `checked_table` reads it."""
-    with writer(path, table.schema) as file:
-        file.write_table(table)
-
-
 def _model_json(release: ItemRelease) -> str:
-    side, scale, crowd = release.side, release.scale, release.crowd
-    facts = {
-        "format": MODEL_FORMAT,
-        "unit": release.certificate.unit,
-        "method": release.method,
-        "settings": release.settings,
-        "scale": {"low": scale.low, "high": scale.high, "step": scale.step, "snap": scale.snap},
-        "named": len(release.index.named),
-        "residual": side.residual,
-        "spread": side.spread,
-        "levels": side.own_levels.tolist(),
-        "mean": side.mean.tolist(),
-        "covariance": side.covariance.tolist(),
-        "people": crowd.people,
-        "activity": crowd.activity.tolist(),
-        "weights": crowd.weights.tolist(),
-        "synthetic": synthetic_record(release),
-    }
-    try:
-        text = json.dumps(facts, ensure_ascii=False, allow_nan=False)
-        check_model(json.loads(text), release.certificate.unit)
-    except (MalformedError, ValueError, TypeError) as error:
-        raise ReleaseError(f"this model cannot be written, because it could not be read back: {error}.") from error
-    return text + "\n"
+    side, crowd, unit = release.side, release.crowd, release.certificate.unit
+    return model_json(
+        unit,
+        unit,
+        release.method,
+        release.settings,
+        scale=scale_record(release.scale),
+        named=len(release.index.named),
+        residual=side.residual,
+        spread=side.spread,
+        levels=side.own_levels.tolist(),
+        mean=side.mean.tolist(),
+        covariance=side.covariance.tolist(),
+        people=crowd.people,
+        activity=crowd.activity.tolist(),
+        weights=crowd.weights.tolist(),
+        synthetic=synthetic_record(release),
+    )
 
-
-MakesUpPeople: TypeAlias = ItemRelease | LikesRelease
 
 _LIKES = (Column("user", "whole"), Column("item", "id"))
 _RATINGS = (*_LIKES, Column("rating", "real"))
@@ -197,14 +180,6 @@ def synthetic_record(release: MakesUpPeople) -> dict[str, int] | None:
     if people is None or asked is None:
         return None
     return {"people": asked.people, "ratings": len(people.cells), "seed": asked.seed}
-
-
-def write_synthetic(release: MakesUpPeople, path: Path) -> None:
-    """The table, if the release has one."""
-    rows = release.synthetic_rows
-    if rows is not None:
-        with writer(path, rows.schema) as file:
-            file.write_table(rows)
 
 
 def check_synthetic(release: MakesUpPeople, data: bytes | None, stated: Mapping[str, Any] | None) -> Iterator[Check]:

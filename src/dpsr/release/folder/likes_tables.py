@@ -11,7 +11,6 @@ There is no user, no row of anybody, no count of one person and no exact total i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,46 +20,38 @@ import pyarrow as pa
 
 from dpsr.arrays import Floats
 from dpsr.certify import Certificate
-from dpsr.certify.check import CERTIFICATE, Check
+from dpsr.certify.check import Check
 from dpsr.certify.json_schema import MalformedError
-from dpsr.errors import ReleaseError
 from dpsr.release.folder.item_tables import (
     check_sizes,
     check_synthetic,
-    checked_table,
     synthesis_of,
     synthetic_record,
-    write_synthetic,
-    write_table,
+    write_named,
 )
-from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC, TASTE, warning_text
-from dpsr.release.folder.model_form import LIKES, MODEL_FORMAT, check_model, read_model
-from dpsr.release.folder.parquet import Column, titles_of, vocabulary
+from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, SYNTHETIC, TASTE
+from dpsr.release.folder.model_form import LIKES, model_json, read_model
+from dpsr.release.folder.parquet import Column, checked_table, titles_of, vectors, vocabulary, write_table
 from dpsr.release.likes.likes_release import LikesRelease
 from dpsr.types.item_side import Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide
 
 
 def write_likes(release: LikesRelease, folder: Path) -> None:
-    """The files of a folder but for its pages and its manifest."""
+    """The model and the tables of a folder."""
     (folder / MODEL).write_text(_model_json(release), "utf-8")
-    (folder / CERTIFICATE).write_text(release.certificate.to_json(), "utf-8")
     side = release.side
     order = np.argsort(side.frequent, kind="stable")
     taste = {
         "cell": side.frequent[order],
         "centre": side.centre[order],
         "offset": side.offset[order],
-        "entry": _vectors(side.entry[order]),
-        "exit": _vectors(side.exit[order]),
+        "entry": vectors(side.entry[order]),
+        "exit": vectors(side.exit[order]),
     }
     write_table(folder / CELLS, pa.table({"popularity": side.popularity}))
     write_table(folder / TASTE, pa.table(taste))
-    titles = {} if release.titles is None else {"title": pa.array([one or "" for one in release.titles], pa.string())}
-    write_table(folder / ITEMS, pa.table({"item": release.index.named, **titles}))
-    write_synthetic(release, folder / SYNTHETIC)
-    if not release.certificate.private:
-        (folder / NOT_PRIVATE).write_text(warning_text(release.certificate), "utf-8")
+    write_named(release, folder)
 
 
 def read_likes(files: Mapping[str, bytes], certificate: Certificate) -> tuple[list[Check], LikesRelease | None]:
@@ -113,30 +104,20 @@ def _taste_columns(width: int) -> tuple[Column, ...]:
     return (*reals, Column("entry", "vector", width=width), Column("exit", "vector", width=width))
 
 
-def _vectors(rows: Floats) -> pa.Array:
-    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(rows).ravel()), rows.shape[1])
-
-
 def _model_json(release: LikesRelease) -> str:
-    side = release.side
-    facts = {
-        "format": MODEL_FORMAT,
-        "unit": release.certificate.unit,
-        "method": release.method,
-        "settings": release.settings,
-        "scores": side.method,
-        "named": len(release.index.named),
-        "frequent": len(side.frequent),
-        "ridge": side.ridge.tolist(),
-        "gram": side.gram.tolist(),
-        "people": release.crowd.people,
-        "activity": release.crowd.activity.tolist(),
-        "weights": release.crowd.weights.tolist(),
-        "synthetic": synthetic_record(release),
-    }
-    try:
-        text = json.dumps(facts, ensure_ascii=False, allow_nan=False)
-        check_model(json.loads(text), LIKES)
-    except (MalformedError, ValueError, TypeError) as error:
-        raise ReleaseError(f"this model cannot be written, because it could not be read back: {error}.") from error
-    return text + "\n"
+    side, crowd = release.side, release.crowd
+    return model_json(
+        LIKES,
+        release.certificate.unit,
+        release.method,
+        release.settings,
+        scores=side.method,
+        named=len(release.index.named),
+        frequent=len(side.frequent),
+        ridge=side.ridge.tolist(),
+        gram=side.gram.tolist(),
+        people=crowd.people,
+        activity=crowd.activity.tolist(),
+        weights=crowd.weights.tolist(),
+        synthetic=synthetic_record(release),
+    )

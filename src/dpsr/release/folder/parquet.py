@@ -14,6 +14,7 @@ unpacked. Missing values, text that is not UTF-8 and numbers whose squares would
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +64,30 @@ class Column(NamedTuple):
 def writer(path: Any, schema: pa.Schema) -> pq.ParquetWriter:
     """A writer of files that `read_table` reads, whatever a version of pyarrow does by default."""
     return pq.ParquetWriter(path, schema, **_WRITTEN_AS)
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """A whole table as such a file."""
+    with writer(path, table.schema) as file:
+        file.write_table(table)
+
+
+def vectors(rows: AnyArray) -> pa.Array:
+    """A column of vectors of one length."""
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(rows).ravel()), rows.shape[1])
+
+
+def title_column(titles: Sequence[str | None] | None) -> dict[str, pa.Array]:
+    """The column that `titles_of` reads, if there are titles."""
+    return {} if titles is None else {"title": pa.array([one or "" for one in titles], pa.string())}
+
+
+def checked_table(data: bytes, name: str, columns: Sequence[Column], rows: int) -> Mapping[str, Any]:
+    """`read_table`, with the name of the file in front of what is wrong with it."""
+    try:
+        return read_table(data, columns, rows)
+    except MalformedError as error:
+        raise MalformedError(f"{name}: {error}") from None
 
 
 def read_table(data: bytes, columns: Sequence[Column], rows: int) -> Mapping[str, Any]:

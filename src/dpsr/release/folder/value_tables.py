@@ -24,7 +24,7 @@ from dpsr.certify.json_schema import MalformedError
 from dpsr.release.folder.consistency import check_consistency
 from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS, USERS
 from dpsr.release.folder.model_form import NOISY_COLUMNS, noisy_of, personal_of, prior_of, read_model, scale_of
-from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table, titles_of, vocabulary
+from dpsr.release.folder.parquet import MOST_ROWS, Column, checked_table, titles_of, vocabulary
 from dpsr.release.release import Release
 from dpsr.types import Affinity, Mask, Model, Scale
 from dpsr.types.mask import codes_of
@@ -40,7 +40,7 @@ def read_values(files: Mapping[str, bytes], certificate: Certificate) -> tuple[l
         _refuse_sizes(facts)
         users = _side(files[USERS], "user", facts["n_users"], record["rank"])
         items = _side(files[ITEMS], "item", facts["n_items"], record["rank"])
-        ratings = _table(files[RATINGS], RATINGS, _RATING_COLUMNS, facts["n_ratings"])
+        ratings = checked_table(files[RATINGS], RATINGS, _RATING_COLUMNS, facts["n_ratings"])
         checks.append(Check(True, "the tables have exactly the columns and rows that a release has"))
         mask = _mask(users, items, ratings)
         checks.append(Check(True, "the three tables name the same users, items and counts"))
@@ -128,16 +128,9 @@ def _side(data: bytes, who: str, rows: int, rank: int) -> Mapping[str, Any]:
         *((Column("covariance", "singles", optional=True),) if who == "item" else ()),
         *((Column("title", "id", optional=True),) if who == "item" else ()),
     )
-    table = dict(_table(data, name, columns, rows))
+    table = dict(checked_table(data, name, columns, rows))
     table[who] = vocabulary(table[who], name, who)
     return table
-
-
-def _table(data: bytes, name: str, columns: tuple[Column, ...], rows: int) -> Mapping[str, Any]:
-    try:
-        return read_table(data, columns, rows)
-    except MalformedError as error:
-        raise MalformedError(f"{name}: {error}") from None
 
 
 def _mask(users: Mapping[str, Any], items: Mapping[str, Any], ratings: Mapping[str, Any]) -> Mask:

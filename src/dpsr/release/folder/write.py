@@ -15,27 +15,22 @@ No pickles: Parquet and JSON only. What would not be read back (`model_form`, `p
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
-from dpsr.arrays import Floats, Singles
 from dpsr.certify.check import CERTIFICATE
-from dpsr.certify.json_schema import MalformedError
 from dpsr.certify.manifest import SIGNATURES, write_manifest
 from dpsr.certify.signature import signatures_to_bytes
 from dpsr.engine.table import TIMESTAMP
-from dpsr.errors import ReleaseError
 from dpsr.release.folder.atomic import atomic_folder, sync_tree
 from dpsr.release.folder.item_tables import write_item_side
 from dpsr.release.folder.layout import ITEMS, MODEL, NOT_PRIVATE, RATINGS, USERS, warning_text
 from dpsr.release.folder.likes_tables import write_likes
-from dpsr.release.folder.model_form import MODEL_FORMAT, NOISY_COLUMNS, check_model, personal_record
-from dpsr.release.folder.parquet import writer
+from dpsr.release.folder.model_form import NOISY_COLUMNS, model_json, personal_record, scale_record
+from dpsr.release.folder.parquet import title_column, vectors, write_table, writer
 from dpsr.release.keys import SigningKey
 from dpsr.release.likes.likes_release import LikesRelease
 from dpsr.release.people.item_release import ItemRelease
@@ -68,7 +63,10 @@ def write_release(
         elif isinstance(contents, LikesRelease):
             write_likes(contents, draft)
         else:
-            _write_files(contents, draft)
+            _write_values(contents, draft)
+        (draft / CERTIFICATE).write_text(contents.certificate.to_json(), "utf-8")
+        if not contents.certificate.private:
+            (draft / NOT_PRIVATE).write_text(warning_text(contents.certificate), "utf-8")
         for name, text in (pages or {}).items():
             (draft / name).write_text(text, "utf-8")
         seal(draft, signer)
@@ -91,28 +89,19 @@ def expected_bytes(mask: Mask | Census) -> int:
     return _FIXED_BYTES + 2 * ids + _BYTES_PER_RATING * mask.n_ratings + _BYTES_PER_ROW * rows
 
 
-def _write_files(contents: Contents, folder: Path) -> None:
+def _write_values(contents: Contents, folder: Path) -> None:
     model, census = contents.model, contents.table.census
     (folder / MODEL).write_text(_model_json(contents), "utf-8")
-    (folder / CERTIFICATE).write_text(contents.certificate.to_json(), "utf-8")
     _write_ratings(contents, folder / RATINGS)
-    _write_side(
-        folder / USERS,
-        {"user": census.user_ids, "n_ratings": census.user_counts, "mean": model.user_means},
-        {"factors": model.user_factors, "affinity": None if model.affinity is None else model.affinity.users},
-    )
-    _write_side(
-        folder / ITEMS,
-        {"item": census.item_ids, "n_ratings": census.item_counts, "mean": model.item_means},
-        {
-            "factors": model.item_factors,
-            "affinity": None if model.affinity is None else model.affinity.items,
-            "covariance": None if model.personal is None else model.personal.item_covariance,
-        },
-        {} if contents.titles is None else {"title": pa.array([one or "" for one in contents.titles], pa.string())},
-    )
-    if not contents.certificate.private:
-        (folder / NOT_PRIVATE).write_text(warning_text(contents.certificate), "utf-8")
+    users = {"user": census.user_ids, "n_ratings": census.user_counts, "mean": model.user_means}
+    items = {"item": census.item_ids, "n_ratings": census.item_counts, "mean": model.item_means}
+    users["factors"], items["factors"] = vectors(model.user_factors), vectors(model.item_factors)
+    if model.affinity is not None:
+        users["affinity"], items["affinity"] = vectors(model.affinity.users), vectors(model.affinity.items)
+    if model.personal is not None:
+        items["covariance"] = vectors(model.personal.item_covariance)
+    write_table(folder / USERS, pa.table(users))
+    write_table(folder / ITEMS, pa.table({**items, **title_column(contents.titles)}))
 
 
 def _write_ratings(contents: Contents, path: Path) -> None:
@@ -136,13 +125,9 @@ def _write_ratings(contents: Contents, path: Path) -> None:
 
 
 def _model_json(contents: Contents) -> str:
-    model, scale = contents.model, contents.model.scale
+    model = contents.model
     facts = {
-        "format": MODEL_FORMAT,
-        "unit": contents.certificate.unit,
-        "method": contents.method,
-        "settings": contents.settings,
-        "scale": {"low": scale.low, "high": scale.high, "step": scale.step, "snap": scale.snap},
+        "scale": scale_record(model.scale),
         "rank": model.rank,
         "overall": model.overall,
         "residual_variance": model.residual_variance,
@@ -151,33 +136,5 @@ def _model_json(contents: Contents) -> str:
     }
     if model.personal is not None:
         facts["personal"] = personal_record(model.personal)
-    try:
-        record = json.loads(json.dumps(facts, ensure_ascii=False, allow_nan=False, default=_plain))
-        check_model(record, contents.certificate.unit)
-    except (MalformedError, ValueError, TypeError) as error:
-        raise ReleaseError(f"this model cannot be written, because it could not be read back: {error}.") from error
-    return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _plain(number: Any) -> Any:
-    """A number of numpy's as one of Python's."""
-    if isinstance(number, np.generic):
-        return number.item()
-    raise TypeError(f"{type(number).__name__} is no number")
-
-
-def _write_side(
-    path: Path,
-    columns: dict[str, Any],
-    vectors: dict[str, Floats | Singles | None],
-    words: dict[str, Any] | None = None,
-) -> None:
-    """One row per user or item; vectors as lists of fixed length, words last."""
-    for name, rows in vectors.items():
-        if rows is not None:
-            columns[name] = pa.FixedSizeListArray.from_arrays(
-                pa.array(np.ascontiguousarray(rows).ravel()), rows.shape[1]
-            )
-    table = pa.table(columns | (words or {}))
-    with writer(path, table.schema) as file:
-        file.write_table(table)
+    unit = contents.certificate.unit
+    return model_json(unit, unit, contents.method, contents.settings, **facts)

@@ -96,10 +96,3 @@ class LikesRelease(ReleaseOfItems[LikesSide]):
         `block` is how many people are served at a time; it bounds memory and changes no list.
         """
         return PersonalisedLikes(self, interactions, block=block)
-
-    def save(self, path: str | Path, *, overwrite: bool = False, people: int | None = None) -> Path:
-        """Write the release folder, whole or not at all; with so many made-up people, or those it has."""
-        from dpsr.release.folder.write import write_release
-
-        contents = self if people is None else self.with_people(people)
-        return write_release(contents, Path(path), overwrite=overwrite)

@@ -111,6 +111,13 @@ class ReleaseOfItems(Tabular, Generic[Side]):
         """Refused: there are no users in this release."""
         raise ParameterError(self.nobody)
 
+    def save(self, path: str | Path, *, overwrite: bool = False, people: int | None = None) -> Path:
+        """Write the release folder, whole or not at all; with so many made-up people, or those it has."""
+        from dpsr.release.folder.write import write_release
+
+        contents: Any = self if people is None else self.with_people(people)
+        return write_release(contents, Path(path), overwrite=overwrite)
+
     def _named(self, items: Ids) -> Ints:
         return codes_of(items, self.index.named)
 
@@ -219,13 +226,6 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
         `new_people`, of whose ratings nothing was learned, no own ratings are taken out of what is known about items.
         """
         return PersonalisedPeople(self, ratings, block=block, new_people=new_people)
-
-    def save(self, path: str | Path, *, overwrite: bool = False, people: int | None = None) -> Path:
-        """Write the release folder, whole or not at all; with so many made-up people, or those it has."""
-        from dpsr.release.folder.write import write_release
-
-        contents = self if people is None else self.with_people(people)
-        return write_release(contents, Path(path), overwrite=overwrite)
 
     def _rows(self, items: Ids, values: npt.ArrayLike) -> PeopleRows:
         ratings = np.atleast_1d(np.asarray(values, dtype=np.float64))
