@@ -43,7 +43,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """For scripts; parts of the squared error are in units of a constant's."""
         return {
-            "forecasts": [{**asdict(f), "share": f.share, "rmse": self.spread * f.share} for f in self.forecasts],
+            "forecasts": [{**f._asdict(), "share": f.share, "rmse": self.spread * f.share} for f in self.forecasts],
             "components": asdict(self.components),
             "spread": self.spread,
             "spread_assumed": self.assumed,

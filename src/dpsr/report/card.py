@@ -31,7 +31,6 @@ from dpsr.report.plots import (
     HEIGHT,
     MARGIN,
     Bin,
-    Expectation,
     Glance,
     bar_plot,
     doubling_bins,
@@ -43,6 +42,7 @@ from dpsr.report.plots import (
     this_release,
 )
 from dpsr.types import Census
+from dpsr.value.allocation import Forecast
 
 LIMITS = (
     Limit(
@@ -169,7 +169,7 @@ def _range(b: Bin) -> str:
     return f"{b.low:,} to {b.high:,} ratings"
 
 
-def _accuracy(forecasts: Sequence[Expectation], certificate: Certificate) -> dict[str, Any]:
+def _accuracy(forecasts: Sequence[Forecast], certificate: Certificate) -> dict[str, Any]:
     if not forecasts:
         return {"frontier": None, "here": None, "forecasts": []}
     here = this_release(forecasts, certificate)

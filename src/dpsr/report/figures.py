@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 
 from dpsr.certify import Certificate
 from dpsr.release.release import Contents
-from dpsr.report.plots import Bin, Expectation, doubling_bins, expected_accuracy, glance, this_release
+from dpsr.report.plots import Bin, doubling_bins, expected_accuracy, glance, this_release
+from dpsr.value.allocation import Forecast
 
 ACCENT, BAR, SOFT, ALARM = "#0b6b57", "#3d8e7b", "#56605b", "#b3261e"
 _STYLE: Any = {
@@ -66,7 +67,7 @@ def _shape_axes(side: str, bins: list[Bin]) -> Any:
     return draw
 
 
-def _frontier(contents: Contents, forecasts: Sequence[Expectation]) -> dict[str, bytes]:
+def _frontier(contents: Contents, forecasts: Sequence[Forecast]) -> dict[str, bytes]:
     here = this_release(forecasts, contents.certificate)
     budgets, shares = [f.epsilon for f in forecasts], [100 * f.share for f in forecasts]
 

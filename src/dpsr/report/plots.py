@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log, sqrt
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.amounts import epsilon_text
 from dpsr.release.release import Contents
 from dpsr.types import Scale
-from dpsr.value.allocation import forecast
+from dpsr.value.allocation import Forecast, forecast
 from dpsr.value.design import released_components
 
 _FINEST = 40
@@ -98,32 +97,12 @@ def glance(contents: Contents, users: Sequence[int] = ()) -> Glance:
     return Glance(bins, scale.midpoint + mean, sqrt(max(square - mean**2, 0.0)), rows, rated)
 
 
-class Expectation(NamedTuple):
-    """Expected squared error at `epsilon`, as a share of one constant's: what cannot be known, what too few ratings
-    cost, and what privacy costs. They add up; `share` is the root of their sum."""
-
-    epsilon: float
-    unknowable: float
-    learning: float
-    noise: float
-
-    @property
-    def share(self) -> float:
-        """Expected RMSE over the constant's RMSE."""
-        return sqrt(self.unknowable + self.learning + self.noise)
-
-    @property
-    def without_noise(self) -> float:
-        """The same if nothing were spent on privacy."""
-        return sqrt(self.unknowable + self.learning)
-
-
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 _APART = 1.15
 """Budgets nearer than this to the one asked for would be drawn on top of it."""
 
 
-def expected_accuracy(contents: Contents) -> tuple[Expectation, ...]:
+def expected_accuracy(contents: Contents) -> tuple[Forecast, ...]:
     """What each epsilon would buy, this release's own among them; empty for methods the forecast does not describe."""
     asked = contents.certificate.nominal
     if contents.method != "default" or asked is None:
@@ -131,11 +110,10 @@ def expected_accuracy(contents: Contents) -> tuple[Expectation, ...]:
     census = contents.table.census
     shown = released_components(census, contents.model.affinity)
     others = [epsilon for epsilon in EPSILONS if not 1 / _APART < epsilon / asked < _APART]
-    found = [forecast(census, contents.model.scale, epsilon, shown) for epsilon in sorted([*others, asked])]
-    return tuple(Expectation(f.epsilon, f.unknowable, f.learning, f.noise) for f in found)
+    return tuple(forecast(census, contents.model.scale, epsilon, shown) for epsilon in sorted([*others, asked]))
 
 
-def this_release(forecasts: Sequence[Expectation], certificate: Certificate) -> Expectation | None:
+def this_release(forecasts: Sequence[Forecast], certificate: Certificate) -> Forecast | None:
     """The forecast made for the epsilon this release asked for."""
     return next((f for f in forecasts if f.epsilon == certificate.nominal), None)
 
@@ -222,7 +200,7 @@ def scale_labels(bins: Sequence[Bin], n_levels: int) -> list[Tick]:
     return [Tick(len(bins) * k / pieces, f"{low + (high - low) * k / pieces:g}") for k in range(pieces + 1)]
 
 
-def frontier_plot(forecasts: Sequence[Expectation], here: Expectation | None) -> Curve:
+def frontier_plot(forecasts: Sequence[Forecast], here: Forecast | None) -> Curve:
     """Expected RMSE as a share of the constant's against epsilon, which runs logarithmically."""
     shares = [f.share for f in forecasts]
     level = forecasts[0].without_noise
@@ -247,7 +225,7 @@ def frontier_plot(forecasts: Sequence[Expectation], here: Expectation | None) ->
     )
 
 
-def _read(f: Expectation) -> str:
+def _read(f: Forecast) -> str:
     of_error = f.noise / (f.unknowable + f.learning + f.noise)
     return (
         f"ε = {epsilon_text(f.epsilon)}: expected RMSE is {100 * f.share:.1f} % of a constant's; "

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import nextafter
+from math import nextafter, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -92,9 +93,9 @@ class Allocation:
         return self.division is not None and bool(self.division.asked.any())
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """Expected squared error as a share of the constant's, and what it is made of."""
+class Forecast(NamedTuple):
+    """Expected squared error at `epsilon`, as a share of one constant's: what cannot be known, what too few ratings
+    cost, and what privacy costs. They add up; `share` is the root of their sum."""
 
     epsilon: float
     unknowable: float
@@ -104,7 +105,12 @@ class Forecast:
     @property
     def share(self) -> float:
         """Expected RMSE over the constant's RMSE."""
-        return float(np.sqrt(self.unknowable + self.learning + self.noise))
+        return sqrt(self.unknowable + self.learning + self.noise)
+
+    @property
+    def without_noise(self) -> float:
+        """The same if nothing were spent on privacy."""
+        return sqrt(self.unknowable + self.learning)
 
 
 def allocate(mask: Mask | Census, scale: Scale, epsilon: float, components: Components | None = None) -> Allocation:
