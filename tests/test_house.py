@@ -231,12 +231,12 @@ SAME_PART = {
         "card", "compare", "explain", "frontier", "keys", "ledger", "likes", "plan", "release", "verify",
     },
     "the same stage or question at another unit, or where nobody rates": {
-        "auditing", "budget", "contract", "evidence", "item_knn", "levels", "model", "people",
-        "personalised", "planted", "popularity", "protocol", "questions", "registry", "scores", "tuning", "vault",
+        "auditing", "budget", "contract", "evidence", "levels", "people",
+        "personalised", "planted", "protocol", "questions", "registry", "scores", "vault",
     },
     "the same kind of thing, of another room": {
         "app", "catalogue", "check", "examination", "figures", "files", "fold_in", "frames", "kernels", "learners",
-        "made_up", "messages", "pages", "personal", "ranking", "raw", "running", "session", "study", "table", "tables",
+        "made_up", "pages", "ranking", "running", "session", "study", "table", "tables",
     },
 }  # fmt: skip
 """Names that several modules have, and why."""

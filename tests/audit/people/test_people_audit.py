@@ -10,11 +10,10 @@ import pytest
 from planting import planted
 
 from dpsr import DPSR, Scale
-from dpsr.audit.people.auditing import audit_people, finding_of
+from dpsr.audit.people.auditing import audit_one_run, audit_people, finding_of
 from dpsr.audit.people.crowd import CanaryPeople
 from dpsr.audit.people.invariance import audit_blocks, audit_other_people
 from dpsr.audit.people.membership import tell, tell_one_run
-from dpsr.audit.people.one_run import audit_one_run
 from dpsr.audit.people.planted import PLANTED
 from dpsr.audit.people.questions import Setting, people_counted, scores, scores_twice
 from dpsr.audit.request import AuditRequest

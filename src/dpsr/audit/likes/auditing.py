@@ -25,7 +25,7 @@ from dpsr.audit.likes.questions import (
     pairs,
     people_numbered,
 )
-from dpsr.audit.people.auditing import attempted, every_finding, generator_of
+from dpsr.audit.people.auditing import CANARIES, EACH, OTHERS, attempted, every_finding, generator_of
 from dpsr.audit.people.crowd import CanaryPeople
 from dpsr.audit.people.invariance import differences
 from dpsr.audit.people.membership import Told, tell_one_run
@@ -39,8 +39,6 @@ from dpsr.release.likes import LikesRelease
 
 Report = Callable[[str], None]
 
-CANARIES, OTHERS = 100_000, 2_000
-_EACH = {"user": 16, "rating": 1}
 _PEOPLE = 60
 
 _COUNTED = {"weighted counts": counts, "weighted counts, asked twice": counts_twice}
@@ -132,7 +130,7 @@ def audit_one_run(
     pipeline: DPSR, *, delta: float, alpha: float, rng: np.random.Generator, canaries: int = CANARIES
 ) -> Told:
     """Fit once with canary people among others; guess who is there."""
-    crowd, tape = CanaryPeople.toss(canaries, _EACH[pipeline.unit], STARS, rng), Tape()
+    crowd, tape = CanaryPeople.toss(canaries, EACH[pipeline.unit], STARS, rng), Tape()
     pipeline.unfitted().set_params(items=crowd.declared).fit_table(crowd.likes(OTHERS), tape)
     return tell_one_run(numbers_of(tape, crowd), crowd.bits, delta, alpha)
 

@@ -1,21 +1,28 @@
 """The audit of a unit of people: questions by trials, what must make no difference, the whole pipeline in one run.
 
 All bounds of one report hold together at 95 % confidence: half of the risk is the one run's, the trials share the rest.
+
+In the one run the attacker sees every noisy answer, which is more than the release holds and what the certificate is
+about. A canary is sought where nobody else is: in the scores of items that are its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from dpsr.arrays import Floats
 from dpsr.audit.findings import CONFIDENCE, AuditReport, Finding
+from dpsr.audit.people.crowd import CanaryPeople
 from dpsr.audit.people.invariance import audit_blocks, audit_other_people
-from dpsr.audit.people.membership import Told, tell
-from dpsr.audit.people.one_run import CANARIES, audit_one_run
+from dpsr.audit.people.membership import Told, tell, tell_one_run
 from dpsr.audit.people.planted import PLANTED
 from dpsr.audit.people.questions import Setting, Trial, people_counted, scores, scores_twice
+from dpsr.audit.replay import Tape
+from dpsr.certify.people import NormalPart
 from dpsr.pipeline.dpsr import DPSR
 from dpsr.pipeline.estimator import check_unit
 from dpsr.privacy.noise import NoiseSource
@@ -23,6 +30,12 @@ from dpsr.types import Scale
 
 Report = Callable[[str], None]
 Attempt = Callable[[NoiseSource, np.random.Generator], Trial]
+
+CANARIES, OTHERS = 100_000, 2_000
+EACH = {"user": 16, "rating": 1}
+"""Ratings of a canary: enough for a full weight in every round, or the one whose existence is at stake."""
+
+_SCORES = ("scores", "scores of people")
 
 TRIALS = {"scores of items": scores, "scores of items, asked twice": scores_twice, "how many people": people_counted}
 
@@ -84,6 +97,27 @@ def every_finding(
     progress("whole pipeline, one run with canary people")
     told = one_run(half)
     return (*findings, Finding(f"whole pipeline, guessing {what}", epsilon, told.lower, told.trials, told.detail))
+
+
+def audit_one_run(
+    pipeline: DPSR, scale: Scale, *, delta: float, alpha: float, rng: np.random.Generator, canaries: int = CANARIES
+) -> Told:
+    """Fit once with canary people among others; guess who is there."""
+    crowd = CanaryPeople.toss(canaries, EACH[pipeline.unit], scale, rng)
+    tape = Tape()
+    pipeline.unfitted().set_params(items=crowd.declared).fit_table(crowd.table(OTHERS), tape)
+    return tell_one_run(numbers_of(tape, crowd), crowd.bits, delta, alpha)
+
+
+def numbers_of(tape: Tape, crowd: CanaryPeople) -> Floats:
+    """Of every round of scores, each canary's own numbers, those of low and of high ratings added up."""
+    found: list[Any] = []
+    for part, values in tape.kept:
+        if isinstance(part, NormalPart) and part.name in _SCORES:
+            own = values.reshape(len(crowd.declared), -1)[: crowd.n_items]
+            own = own.reshape(len(crowd.bits), crowd.each, -1) / np.sqrt(part.variance)
+            found += [own[:, place::2].sum(axis=1) for place in range(min(crowd.each, 2))]
+    return np.hstack(found)
 
 
 def attempted(
