@@ -8,7 +8,7 @@ import pytest
 
 from dpsr.data.assemble import mask_of_cells
 from dpsr.engine import MemoryTable
-from dpsr.value.design import RANK, Design, mask_embeddings, mask_structure, public_features, standardise
+from dpsr.value.design import RANK, Design, mask_embeddings, mask_structure, public_features, standardise, with_one_more
 
 
 def mask_of(dense):
@@ -284,3 +284,13 @@ def test_where_no_embedding_stands_out_the_first_two_are_features():
     assert (hidden.x.shape[1], hidden.z.shape[1]) == (6, 6)
     first = standardise(whole.users[:, :2], hidden.user_counts)
     np.testing.assert_allclose(hidden.x[hidden.user_counts > 0, -2:], first[hidden.user_counts > 0])
+
+
+def test_features_of_one_rating_more_are_those_of_rows_that_have_as_many():
+    counts = np.array([1.0, 2.0, 4.0, 0.0, 1.0])
+    own = np.array([-1.0, 0.0, 2.0, -1.0, -1.0])
+    features = np.column_stack([np.ones(5), own, own**2, np.arange(5.0), np.arange(5.0) ** 2])
+    more = with_one_more(features, counts)
+    assert more[:, 1].tolist() == [0.0, 1.0, 2.0, -1.0, 0.0]  # 1 to 2, 2 to 3 (between 2 and 4); most and none stay
+    assert more[:, 2].tolist() == [0.0, 2.0, 4.0, 1.0, 0.0]
+    assert (more[:, [0, 3, 4]] == features[:, [0, 3, 4]]).all()

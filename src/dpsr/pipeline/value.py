@@ -28,7 +28,7 @@ from dpsr.engine.incidence import ColumnStack, at_ratings
 from dpsr.pipeline.progress import announce
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
-from dpsr.types import Model, Scale
+from dpsr.types import Model
 from dpsr.value.allocation import Allocation, Components, allocate
 from dpsr.value.assembly import MaskTaste, assemble, learn_mask_taste, personal_prior
 from dpsr.value.design import Design
@@ -92,12 +92,12 @@ def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Al
         state = recipe.learn(state, tables, y, usage.log_base, observations, RELEASED)
         taste = recipe.learn_taste(state, RELEASED)
     else:
-        state.release_means(RELEASED)
         taste = MaskTaste.none(design)
-    to_rating_points(vault.table, vault.scale, noisy=shares.asks_ratings)
     around = with_variance(y, usage.log_base, state.residual, state.sample)
     personal = personal_prior(state, around, effects, observations[1])
-    return assemble(vault.table.cells, vault.scale, state, taste, personal), shares
+    model = assemble(vault.table.cells, vault.scale, state, taste, personal)
+    write_released(vault.table, model, noisy=shares.asks_ratings)
+    return model, shares
 
 
 def ask_usage(vault: Vault, y: Floats, epsilon: float) -> Usage:
@@ -217,19 +217,19 @@ def _hear(table: Table, turns: Turns, turn: int) -> None:
         table.run(merge, reads=[answer] if first else [answer, SYMBOL], writes=[SYMBOL])
 
 
-def to_rating_points(table: Table, scale: Scale, *, noisy: bool) -> None:
-    """Released columns, from half-widths around the midpoint to rating points; predictions end inside the scale."""
-    half = scale.width / 2
+def write_released(table: Table, model: Model, *, noisy: bool) -> None:
+    """Released columns in rating points: what the model says of every rating, inside the scale, and noisy readings."""
+    scale, half = model.scale, model.scale.width / 2
 
-    def convert(block: Block) -> BlockResult:
-        columns = {RELEASED: scale.clip(scale.midpoint + half * block.columns[RELEASED])}
+    def write(block: Block) -> BlockResult:
+        columns = {RELEASED: scale.clip(at_ratings(block, model.user_factors[block.users], model.item_factors))}
         if noisy:
             columns[NOISY] = (scale.midpoint + half * block.columns[NOISY]).astype(np.float32)
             columns[WEIGHT] = (block.columns[WEIGHT] / half**2).astype(np.float32)
         return BlockResult(columns)
 
-    names = [RELEASED, NOISY, WEIGHT] if noisy else [RELEASED]
-    table.run(convert, reads=names, writes=names)
+    readings = [NOISY, WEIGHT] if noisy else []
+    table.run(write, reads=readings, writes=[RELEASED, *readings])
 
 
 @dataclass(frozen=True)

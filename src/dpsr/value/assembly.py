@@ -153,9 +153,9 @@ def assemble(
     mask: Mask | Census, scale: Scale, state: EvidenceState, taste: MaskTaste, personal: PersonalPrior | None = None
 ) -> Model:
     """prediction = midpoint + half-width * left . right, as two thin factors; strangers get averages over ratings."""
-    half = scale.width / 2
-    left = np.column_stack([state.left[:], np.ones(mask.n_users), taste.users])
-    right = np.column_stack([half * state.right, np.full(mask.n_items, scale.midpoint), half * taste.items])
+    half, (users, items) = scale.width / 2, state.predicting
+    left = np.column_stack([users, np.ones(mask.n_users), taste.users])
+    right = np.column_stack([half * items, np.full(mask.n_items, scale.midpoint), half * taste.items])
     everyone = _average(left, mask.user_counts)
     everything = _average(right, mask.item_counts)
     return Model(

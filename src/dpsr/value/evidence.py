@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from dpsr.arrays import Floats
-from dpsr.engine import Block, BlockResult
-from dpsr.engine.incidence import ColumnStack, at_ratings, moments_at_ratings
-from dpsr.value.design import Design
+from dpsr.engine.incidence import ColumnStack, moments_at_ratings
+from dpsr.value.design import Design, with_one_more
 from dpsr.value.effects import EffectObservation, Effects
 from dpsr.value.kernels import packed_size
 from dpsr.value.priors import COEFFICIENT, EFFECT, FACTORS, SLOPES, cautious_ridge
@@ -153,14 +152,23 @@ class EvidenceState:
         priors = self.user_prior, self.item_prior.root
         return Sweep(self.sides, reader, self.residual, self.shared, *priors, observation, self.k, **how)
 
-    def release_means(self, released: str) -> None:
-        """The means themselves as the column `released`, where no rating was bought."""
-        left, right = self.left, self.right
+    @property
+    def predicting(self) -> tuple[Floats, Floats]:
+        """User and item vectors for ratings that are not there yet: with them, their rows have one rating more.
 
-        def write(block: Block) -> BlockResult:
-            return BlockResult({released: at_ratings(block, left[block.users], right)})
+        A row whose ratings have the mean m is believed to lie at f + k (m - f), f what its count tells and k the share
+        by which it is known. So as the count grows by one, 1 - k of the change of f is new.
+        """
+        design, users, items = self.design, self.user_prior, self.item_prior
+        x_more = self._unknown(design.user_counts, users) * (with_one_more(design.x, design.user_counts) - design.x)
+        z_more = self._unknown(design.item_counts, items) * (with_one_more(design.z, design.item_counts) - design.z)
+        b, c = self.b + z_more @ (items.centre + items.weights), self.c.copy()
+        c[:, 0] += x_more @ users.weights[:, 0]
+        return np.column_stack([design.x + x_more, c, self.f]), np.column_stack([b, design.z + z_more, self.g])
 
-        self.design.table.run(write, writes=[released])
+    def _unknown(self, counts: Floats, prior: Prior) -> Floats:
+        """1 - k of every row, at least."""
+        return 1 / (1 + counts[:, None] * prior.covariance[0, 0] / self.residual)
 
     def _take_users(self, mean: Floats, evidence: Evidence) -> None:
         q = self.design.z.shape[1]
