@@ -84,7 +84,7 @@ _TAG = re.compile(r"(\\*)(\[[a-z#/@][^[]*?\])")
 """What Rich takes for markup."""
 
 
-def json_text(record: Any, *, indent: int | None = 2) -> str:
+def json_text(record: Any) -> str:
     """JSON that people can read, in which every character that is not printable is spelt out."""
-    text = json.dumps(record, indent=indent, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)

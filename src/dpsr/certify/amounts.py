@@ -245,13 +245,13 @@ def epsilon_text(epsilon: float, digits: int = 4) -> str:
     return f"{float(rounded):g}" if rounded else "0"
 
 
-def left_text(epsilon: float, digits: int = 4) -> str:
-    """What is left to spend, rounded down; a debt is nothing.
+def left_text(epsilon: float) -> str:
+    """What is left to spend, in four digits, rounded down; a debt is nothing.
 
     >>> left_text(0.99999), left_text(2.0), left_text(-1e-9)
     ('0.9999', '2', '0')
     """
-    rounded = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(repr(float(max(epsilon, 0.0)))))
+    rounded = Context(prec=4, rounding=ROUND_FLOOR).create_decimal(Decimal(repr(float(max(epsilon, 0.0)))))
     return f"{float(rounded):g}"
 
 

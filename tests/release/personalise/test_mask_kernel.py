@@ -42,7 +42,7 @@ def test_features_have_mean_zero_and_total_mean_square_one_over_ratings():
 
 def test_a_mask_dealt_anew_has_the_same_counts_and_hardly_a_pair_twice():
     mask = mask_of(two_camps())
-    dealt = module._rewired(mask, seed=0)
+    dealt = module._rewired(mask)
     np.testing.assert_array_equal(dealt.user_counts, mask.user_counts)
     np.testing.assert_array_equal(dealt.item_counts, mask.item_counts)
     pairs = mask.users.astype(np.int64) * mask.n_items + dealt.items

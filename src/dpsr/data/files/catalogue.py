@@ -35,16 +35,16 @@ _TITLES = {*_NAMES.split()}
 _DELIMITERS = ("::", "\t", ";", "|", ",")
 
 
-def read_catalogue(path: str | PathLike[str], *, item: str | None = None, title: str | None = None) -> Catalogue:
-    """The items of a file in its order; columns without a conventional name are named with `item` and `title`."""
+def read_catalogue(path: str | PathLike[str]) -> Catalogue:
+    """The items of a file in its order."""
     file = existing(Path(path))
     head = read_head(file)
     name = file_name(file)
     if is_parquet(file, head):
-        ids, titles = _of_parquet(file, item, title)
+        ids, titles = _of_parquet(file)
         source = Source(name, lambda row: f"row {row + 1}")
     else:
-        lines, ids, titles = _of_text(file, first_lines(file, head), item, title)
+        lines, ids, titles = _of_text(file, first_lines(file, head))
         source = Source(name, lambda row: f"row {lines[row]}")
     if not len(ids):
         raise DataError(f"{name} lists no items. Give one item in each row, its id first and perhaps its title.")
@@ -67,11 +67,11 @@ def _checked(ids: pa.Array, source: Source) -> np.ndarray[tuple[int], np.dtype[n
     return np.array(vocabulary.to_pylist(), dtype=kind)[codes]
 
 
-def _of_parquet(file: Path, item: str | None, title: str | None) -> tuple[pa.Array, list[str | None]]:
+def _of_parquet(file: Path) -> tuple[pa.Array, list[str | None]]:
     try:
         with pq.ParquetFile(file) as source:
             names = source.schema_arrow.names
-            place, titled = _columns(names, item, title, file_name(file))
+            place, titled = _columns(names, file_name(file))
             table = source.read(columns=[names[one] for one in (place, titled) if one is not None])
     except ARROW_ERRORS as error:
         if isinstance(error, DataError):
@@ -82,9 +82,7 @@ def _of_parquet(file: Path, item: str | None, title: str | None) -> tuple[pa.Arr
     return ids, [None if text is None else str(text) or None for text in texts]
 
 
-def _of_text(
-    file: Path, head: str, item: str | None, title: str | None
-) -> tuple[list[int], pa.Array, list[str | None]]:
+def _of_text(file: Path, head: str) -> tuple[list[int], pa.Array, list[str | None]]:
     """The line of every item, its id and its title."""
     if problem := not_text(file):
         raise DataError(problem)
@@ -93,8 +91,8 @@ def _of_text(
     rows = _rows(file, mark)
     number, names = next(rows, (0, []))
     place, titled = 0, 1 if len(names) > 1 else None
-    if item is not None or title is not None or any(plain(name) in _IDS for name in names):
-        place, titled = _columns(names, item, title, file_name(file))
+    if any(plain(name) in _IDS for name in names):
+        place, titled = _columns(names, file_name(file))
     elif names:
         rows = _again(number, names, rows)
     lines, ids, titles = [], [], []
@@ -123,21 +121,16 @@ def _rows(file: Path, mark: str) -> Iterator[tuple[int, list[str]]]:
             raise DataError(unreadable(file, str(error))) from error
 
 
-def _columns(names: Sequence[str], item: str | None, title: str | None, source: str) -> tuple[int, int | None]:
+def _columns(names: Sequence[str], source: str) -> tuple[int, int | None]:
     """The column of ids, and the column of titles if there is one."""
-    ids = _matching(names, item, _IDS)
-    if len(ids) > 1 and item is None:  # `movieId` says more than `id`
+    ids, titles = ([place for place, name in enumerate(names) if plain(name) in known] for known in (_IDS, _TITLES))
+    if len(ids) > 1:  # `movieId` says more than `id`
         ids = [place for place in ids if plain(names[place]) != "id"]
-    titles = _matching(names, title, _TITLES)
-    for role, given, found in (("item", item, ids), ("title", title, titles)):
-        if len(found) > 1 or (not found and (role == "item" or given is not None)):
+    for role, found in (("item", ids), ("title", titles)):
+        if len(found) > 1 or (role == "item" and not found):
             problem = "no column is" if not found else "more than one column could be"
             raise DataError(
                 f"{source}: {problem} the {role}; the columns are {quoted_list(names)}. Call the column of ids "
                 "'item' and the column of titles 'title'."
             )
     return ids[0], titles[0] if titles else None
-
-
-def _matching(names: Sequence[str], given: str | None, known: set[str]) -> list[int]:
-    return [place for place, name in enumerate(names) if (name == given if given is not None else plain(name) in known)]

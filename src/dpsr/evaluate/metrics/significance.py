@@ -45,9 +45,11 @@ class ErrorComparison:
     n_users: int
 
 
-def compare_errors(
-    difference: Floats, users: Ints, items: Ints, seeds: Ints, *, test_to_train: float = 0.25
-) -> ErrorComparison:
+TEST_TO_TRAIN = 0.25
+"""Of the splits, 80/20."""
+
+
+def compare_errors(difference: Floats, users: Ints, items: Ints, seeds: Ints) -> ErrorComparison:
     """Everything at once. `seeds` says of each rating in which split it was tested."""
     t, p = clustered_t(difference, users, items)
     by_user = _group_means(difference, users)
@@ -56,7 +58,7 @@ def compare_errors(
         t=t,
         p=p,
         wilcoxon_p=wilcoxon_p(by_user),
-        seeds_p=resampled_p(_group_means(difference, seeds), test_to_train),
+        seeds_p=resampled_p(_group_means(difference, seeds), TEST_TO_TRAIN),
         n_ratings=len(difference),
         n_users=len(by_user),
     )

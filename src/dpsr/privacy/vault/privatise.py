@@ -32,13 +32,12 @@ def privatise(
     mechanism: Channel | AsPublished,
     *,
     noise: NoiseSource,
-    delta: float | None = None,
     charge: ChargeReference | None = None,
 ) -> PrivateRatings:
     """Pass every rating once through `mechanism`; the result carries its certificate.
 
-    `delta` is the failure probability asked for, if the mechanism needs one (Gaussian); `charge` the entry of a ledger
-    that paid.
+    A mechanism with a failure probability says in its settings which one was asked for (`nominal_delta`); `charge` is
+    the entry of a ledger that paid.
     """
     if ratings.scale.values.tolist() != mechanism.scale.values.tolist():
         raise PrivacyError(
@@ -49,7 +48,7 @@ def privatise(
         nominal, asked_delta = mechanism.nominal, 0.0
         channel, part, reasons = mechanism.channel(float(ratings.values.mean())), *_published_receipt(mechanism)
     else:
-        nominal, asked_delta = mechanism.settings["nominal"], mechanism.settings.get("nominal_delta", delta or 0.0)
+        nominal, asked_delta = mechanism.settings["nominal"], mechanism.settings.get("nominal_delta", 0.0)
         channel, part, reasons = mechanism, *_channel_receipt(mechanism, asked_delta)
     reasons = reasons if noise.private else (*reasons, SEEDED)
     values = channel.outputs[channel.sample(ratings.levels, noise)]

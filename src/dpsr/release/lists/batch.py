@@ -152,8 +152,6 @@ def write_lists(
     n: int,
     *,
     overwrite: bool = False,
-    block: int = BLOCK,
-    threads: int | None = None,
     progress: Progress | None = None,
     titles: list[str | None] | None = None,
 ) -> Path:
@@ -164,9 +162,9 @@ def write_lists(
     schema = pa.schema(kinds if named is None else [*kinds, ("title", pa.string())])
     with atomic_table(path, schema, overwrite=overwrite) as rows:
         done = 0
-        for lists in all_lists(model, n, block=block, threads=threads):
+        for lists in all_lists(model, n):
             rows.write_table(table(model, lists, schema, named))
-            done = min(done + block, mask.n_users)
+            done = min(done + BLOCK, mask.n_users)
             if progress is not None:
                 progress(done, mask.n_users)
     return path

@@ -33,6 +33,9 @@ _DEALS = 20
 """Rounds in which pairs that were dealt twice are dealt again, with as many others."""
 
 
+_SEED = 0
+
+
 class MaskKernel(NamedTuple):
     """Features of items, of total mean square one over ratings, and the strength of the mask's structure, 0 to 1."""
 
@@ -40,7 +43,7 @@ class MaskKernel(NamedTuple):
     strength: float
 
 
-def mask_kernel(mask: Mask, seed: int = 0) -> MaskKernel:
+def mask_kernel(mask: Mask) -> MaskKernel:
     """The kernel of a release's mask; no features where the mask is too small to have any."""
     counts = mask.item_counts.astype(np.float64)
     rated = counts > 0
@@ -48,7 +51,7 @@ def mask_kernel(mask: Mask, seed: int = 0) -> MaskKernel:
     if rank < 1:
         return MaskKernel(np.zeros((mask.n_items, 0)), 0.0)
     s, V = _leading(mask, rated, rank + 1)
-    s0, _ = _leading(_rewired(mask, seed), rated, 2)
+    s0, _ = _leading(_rewired(mask), rated, 2)
     strength = float(np.clip((s[1] / s0[1]) ** 2 - 1, 0, 1))
     embeddings = V[:, 1:] * s[1:] / np.sqrt(counts + counts.sum() / rated.sum())[:, None]
     return MaskKernel(kernel_features(embeddings, counts, KERNEL), strength)
@@ -67,9 +70,9 @@ def _degree_scales(counts: Ints) -> Floats:
     return np.asarray(1 / np.sqrt(counts + max(counts.sum(), 1) / max(np.count_nonzero(counts), 1)))
 
 
-def _rewired(mask: Mask, seed: int) -> Mask:
+def _rewired(mask: Mask) -> Mask:
     """A mask with the same counts and no structure: items dealt anew, pairs that occur twice once more."""
-    rng, users = np.random.default_rng(seed), mask.users.astype(np.int64)
+    rng, users = np.random.default_rng(_SEED), mask.users.astype(np.int64)
     dealt = rng.permutation(mask.items).astype(np.int64)
     for _ in range(_DEALS):
         cells = users * mask.n_items + dealt
