@@ -90,12 +90,12 @@ def _round_exactly(variance: int, whole: int, words: list[int], spare: _Spare) -
 
 @numba.njit(cache=True)
 def _round_many(sigma, signs, whole, first, out):  # type: ignore[no-untyped-def]
-    """Round in floating point; true where the last bits could have decided."""
-    unsure = np.zeros(len(out), dtype=np.bool_)
+    """Round in floating point; true where its last bits, or bits of x that were not read, could have decided."""
+    unsure, unread = np.zeros(len(out), dtype=np.bool_), sigma * 2.0**-63
     for i in range(len(out)):
         exact = sigma * (whole[i] + first[i] * 2.0**-64)
         nearest = np.floor(exact + 0.5)
-        unsure[i] = abs(abs(exact - nearest) - 0.5) < exact * 2.0**-48 + 2.0**-40 or exact > 2.0**50
+        unsure[i] = abs(abs(exact - nearest) - 0.5) < exact * 2.0**-48 + 2.0**-40 + unread or exact > 2.0**50
         out[i] = signs[i] * np.int64(nearest)
     return unsure
 
