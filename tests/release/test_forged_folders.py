@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from folders import change_column, change_table, charged, copied, resealed, rewrite
+from folders import change_column, change_table, charged, copied, resealed, rewrite, without
 
 from dpsr import DPSR, load_release
 from dpsr.certify.check import check_certificate
@@ -114,6 +114,9 @@ CERTIFICATES = {
     "a part of a kind nobody knows": (part(HISTOGRAM, kind="rumour"), "no kind this version knows"),
     "a part that is no part": (lambda r: r["parts"].__setitem__(0, 7), "no kind this version knows"),
     "a part dropped": (lambda r: r["parts"].pop(), "add up to"),
+    "noisy readings that nothing asked for": (without("ratings"), "hold noisy readings of ratings, and no part"),
+    "no histogram": (without("level histogram"), "no release of values asks for window sums, ratings"),
+    "no sums": (without("window sums"), "no release of values asks for level histogram, ratings"),
     "no parts": (lambda r: r.update(parts=[], epsilon=0), "elements"),
     "a hundred parts": (lambda r: r.update(parts=r["parts"] * 40), "elements"),
     "two parts with a delta": (
