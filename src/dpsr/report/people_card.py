@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from dpsr.certify import Certificate, odds
 from dpsr.certify.certificate import unit_names
+from dpsr.certify.normal_price import chance_beyond
 from dpsr.certify.people import NormalPart
 from dpsr.release.folder.budget_page import Budget
 from dpsr.release.likes import LikesRelease
@@ -181,7 +182,8 @@ def page(
             factor=odds.factor_text(epsilon),
             half=[odds.percent_down(bounds[0.5][0]), odds.percent_up(bounds[0.5][1])],
             half_bounds=bounds[0.5],
-            right=ceil(100 * bounds[0.5][1]),
+            right=ceil(100 * min(bounds[0.5][1] + certificate.delta, 1.0)),
+            beyond=odds.epsilon_text(chance_beyond(epsilon, certificate.delta), 2) if certificate.private else "",
             guesses=[(f"{100 * p:.0f} %", odds.percent_down(a), odds.percent_up(b)) for p, (a, b) in bounds.items()],
             units=_units(certificate, unit_names),
             questions=questions(certificate),
