@@ -37,14 +37,19 @@ def rewrite(folder, name, change):
     return resealed(folder)
 
 
-def without(name):
-    """A certificate without one question; all else that it states is computed anew, so that it fits itself."""
+def restated(change):
+    """A change of a certificate after which all that it states is computed anew, so that it fits itself."""
 
     def forge(record):
-        record["parts"] = [part for part in record["parts"] if part["name"] != name]
+        change(record)
         record.update(Certificate.from_record(record).to_record())
 
     return forge
+
+
+def without(name):
+    """A certificate without one question, and without its price."""
+    return restated(lambda record: record.update(parts=[part for part in record["parts"] if part["name"] != name]))
 
 
 def resealed(folder):

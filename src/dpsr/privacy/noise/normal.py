@@ -14,8 +14,9 @@ A uniform deviate is 64 bits of the stream; where two are equal so far, 64 more 
 rounded in floating point where that is certain to give the right integer, and with whole numbers where it is not,
 reading more bits of x if those it has leave the choice open.
 
-Known gap: two deviates that agree in 128 bits count as not in order. That changes the probability of any event by less
-than `SAMPLER_SLACK` for fewer than 2^36 draws, which is added to delta (`certify.normal_price`).
+Known gap: two deviates that agree in 128 bits count as not in order. For fewer than 2^36 draws that changes the
+probability of any event by less than the part `SAMPLER_SLACK` of it, for a deviate x meets another in so many bits with
+the same chance whatever x is. So no e^epsilon multiplies it; it is added to delta (`certify.normal_price`).
 """
 
 from __future__ import annotations
