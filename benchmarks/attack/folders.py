@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from benchmarks.attack.attempt import Attempt, World
 from benchmarks.attack.commands import ROOT, dpsr
 from dpsr import DPSR, Ratings, Scale
+from dpsr.certify import Certificate
 from dpsr.certify.manifest import write_manifest
 from dpsr.data import realistic
 from dpsr.errors import DpsrError
@@ -131,6 +132,16 @@ def _million(record: dict[str, Any]) -> None:
     record["parts"][1].update(noise_scale="1/1000", epsilon=1e6)
 
 
+def _left_out(place: int) -> Callable[[Path], None]:
+    """A question left out, and everything that the certificate states computed anew without it."""
+
+    def change(record: dict[str, Any]) -> None:
+        record["parts"].pop(place)
+        record.update(Certificate.from_record(record).to_record())
+
+    return _certificate(change)
+
+
 def _more_files(folder: Path) -> None:
     (folder / "raw.csv").write_text("user,item,rating\n1,1,5\n")
 
@@ -152,6 +163,7 @@ FORGERIES: dict[str, Callable[[Path], None]] = {
     "identity channel with delta one": _certificate(_free_channel),
     "epsilon of a million": _certificate(_million),
     "a part left out": _certificate(lambda record: record["parts"].pop()),
+    **{f"{what} left out, and its price": _left_out(i) for i, what in enumerate(("the histogram", "sums", "symbols"))},
     "a part of no known kind": _part(0, kind="magic"),
     "an unknown field": _certificate(lambda record: record.update(comment="trust me")),
     "another unit": _certificate(lambda record: record.update(unit="user")),

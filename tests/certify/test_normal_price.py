@@ -4,11 +4,12 @@ from fractions import Fraction
 from math import inf, nextafter
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsr.certify.normal_price import gaussian_delta, gaussian_epsilon, tail_up
+from dpsr.certify.normal_price import affordable_squared_mu, chance_beyond, gaussian_delta, gaussian_epsilon, tail_up
 
 SQUARED = st.fractions(Fraction(1, 10_000), 100, max_denominator=10**6)
 
@@ -89,3 +90,31 @@ def test_an_epsilon_at_the_middle_of_the_loss_is_computed_and_does_not_take_for_
     """epsilon = mu^2 / 2: one of the two tails is at zero, where every term of its series vanishes."""
     found, exact = gaussian_delta(Fraction(squared_mu), epsilon), exact_delta(Fraction(squared_mu), epsilon)
     assert exact <= found <= float(exact) * (1 + 1e-14)
+
+
+def passes(mu, epsilon):
+    """Exactly: the chance that ln P/Q of N(mu, 1) and N(0, 1), a N(mu^2 / 2, mu^2), leaves [-epsilon, epsilon]."""
+    return mpmath.ncdf(mu / 2 - epsilon / mu) + mpmath.ncdf(-mu / 2 - epsilon / mu)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 30.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.05])
+def test_odds_pass_the_factor_more_often_than_delta_and_no_more_often_than_stated(epsilon, delta):
+    """Tight within a factor of three, by what one question alone does."""
+    with mpmath.workdps(50):
+        mu = mpmath.sqrt(mpmath.mpf(float(affordable_squared_mu(epsilon, delta))))
+        once = passes(mu, epsilon)
+    assert delta < once <= chance_beyond(epsilon, delta) <= 3 * float(once)
+
+
+def test_whoever_stops_asking_once_odds_have_passed_the_factor_stays_below_what_is_stated_and_comes_near():
+    """The extremal course of answers: a thousand small questions, and no more of them once the odds are there."""
+    epsilon, delta, steps, people = 1.0, 0.05, 1_000, 20_000
+    squared_mu = float(affordable_squared_mu(epsilon, delta))
+    rng, loss, passed = np.random.default_rng(0), np.zeros(people), np.zeros(people, dtype=bool)
+    for _ in range(steps):
+        loss += np.where(passed, 0.0, squared_mu / steps / 2 + np.sqrt(squared_mu / steps) * rng.normal(size=people))
+        passed |= np.abs(loss) > epsilon
+    stated = chance_beyond(epsilon, delta) - delta
+    assert float(passes(mpmath.sqrt(squared_mu), epsilon)) * 1.5 < passed.mean() < stated * 1.03
+    assert passed.mean() > 0.85 * stated

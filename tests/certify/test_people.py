@@ -203,6 +203,28 @@ def test_fewer_items_of_a_person_need_a_lower_threshold_and_those_for_half_as_ma
         assert worst_naming(person_threshold(variance, delta, most // 2), variance, most) > 1.4 * delta
 
 
+def one_way(p, q, epsilon, x):
+    """The exact delta of two densities on a line at epsilon, by integration."""
+    return float(np.trapezoid(np.maximum(p - np.exp(epsilon) * q, 0), x))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("mu", [0.05, 0.5, 2.0])
+@pytest.mark.parametrize("chance", [1e-3, 0.05, 0.4])
+@pytest.mark.parametrize("gives_way", [False, True])
+def test_items_of_one_person_alone_add_their_chance_to_delta_once_whichever_neighbour_is_the_true_one(
+    epsilon, mu, chance, gives_way
+):
+    """Oracle: all answers there are. A weight that others have too; beside it an item of one person alone is named or
+    not. The other neighbour has no such item, or, where an item gives way to another one, one of its own."""
+    x = np.linspace(-12, 12 + mu, 100_001)
+    with_, without = (np.exp(-((x - at) ** 2) / 2) / np.sqrt(2 * np.pi) for at in (mu, 0.0))
+    bound = gaussian_delta(Fraction(mu) ** 2, epsilon) + chance
+    unnamed, other = (1 - chance) * with_, (1 - chance if gives_way else 1.0) * without
+    assert chance + one_way(unnamed, other, epsilon, x) <= bound
+    assert (chance if gives_way else 0.0) + one_way(other, unnamed, epsilon, x) <= bound
+
+
 @pytest.mark.parametrize("most", [1, 8, 64])
 def test_of_drawn_noise_items_of_one_person_alone_pass_as_rarely_as_promised(most):
     """Somebody with exactly as many items as count, all their own: drawn, with a delta that can be seen."""

@@ -1,6 +1,7 @@
 """`dpsr explain`: epsilon as odds, guesses and sums, all of them checkable by hand."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from math import e, exp, log
@@ -147,4 +148,15 @@ def test_a_release_of_people_is_explained_by_its_own_prices(tmp_path):
     told = explain_release(release)
     for unit, price in release.certificate.protection.items():
         assert told.units[unit].epsilon == price.epsilon
-    assert told.guess_there == pytest.approx(explain(None, 2.0, unit="user", delta=1e-5).guess_there, abs=0.01)
+    asked = explain(None, 2.0, unit="user", delta=1e-5)
+    assert (told.guess_there, told.chance_beyond) == (asked.guess_there, asked.chance_beyond), "whatever the answers"
+    assert told.chance_beyond > 5 * told.delta
+
+
+def test_what_was_left_unspent_does_not_make_a_guess_worse():
+    """A course of answers that spends little would state a chance that other courses exceed."""
+    likes = realistic(0, n_users=80, n_items=30, n_ratings=900).liked(1)
+    model = DPSR(2.0, unit="user", delta=1e-5, random_state=0).fit(likes)
+    little = replace(model.certificate, parts=model.certificate.parts[:1])
+    told = explain_release(replace(model.release, certificate=little))
+    assert told.guess_there == explain(None, 2.0, unit="user", delta=1e-5).guess_there

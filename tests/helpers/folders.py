@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpsr import DPSR
+from dpsr.certify import Certificate
 from dpsr.certify.manifest import write_manifest
 from dpsr.pipeline.account import Account
 from dpsr.pipeline.publish import publish
@@ -34,6 +35,21 @@ def rewrite(folder, name, change):
     whole = made if isinstance(made, list) and made[:1] == [record] else record
     (folder / name).write_text(json.dumps(whole, separators=(",", ":")), "utf-8")
     return resealed(folder)
+
+
+def restated(change):
+    """A change of a certificate after which all that it states is computed anew, so that it fits itself."""
+
+    def forge(record):
+        change(record)
+        record.update(Certificate.from_record(record).to_record())
+
+    return forge
+
+
+def without(name):
+    """A certificate without one question, and without its price."""
+    return restated(lambda record: record.update(parts=[part for part in record["parts"] if part["name"] != name]))
 
 
 def resealed(folder):

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from folders import change_column, change_table, charged, copied, resealed, rewrite
+from folders import change_column, change_table, charged, copied, resealed, restated, rewrite, without
 
 from dpsr import DPSR, load_release
 from dpsr.certify.check import check_certificate
@@ -87,6 +87,12 @@ def nearly_the_truth(nominal):
     return forge
 
 
+def all_full(record):
+    """As if ratings that are asked one by one had no weight in the sums, which would be cheaper for them."""
+    sums = record["parts"][SUMS]
+    sums.update(weights=sums["weights"] + sums["light"], light=[])
+
+
 CERTIFICATES = {
     "a table and a sensitivity": (part(CHANNEL, sensitivity=1), "nobody knows"),
     "a table in a histogram": (part(HISTOGRAM, tables=[[[1, 3], [3, 1]]]), "nobody knows"),
@@ -114,6 +120,11 @@ CERTIFICATES = {
     "a part of a kind nobody knows": (part(HISTOGRAM, kind="rumour"), "no kind this version knows"),
     "a part that is no part": (lambda r: r["parts"].__setitem__(0, 7), "no kind this version knows"),
     "a part dropped": (lambda r: r["parts"].pop(), "add up to"),
+    "noisy readings that nothing asked for": (without("ratings"), "hold noisy readings of ratings, and no part"),
+    "no histogram": (without("level histogram"), "no release of values asks for window sums, ratings"),
+    "light weights sold as full ones": (restated(all_full), "add up to all of it"),
+    "light weights of nothing": (restated(part(SUMS, light=[[0, 0]], weights=[[256, 0]])), "add up to all of it"),
+    "no sums": (without("window sums"), "no release of values asks for level histogram, ratings"),
     "no parts": (lambda r: r.update(parts=[], epsilon=0), "elements"),
     "a hundred parts": (lambda r: r.update(parts=r["parts"] * 40), "elements"),
     "two parts with a delta": (

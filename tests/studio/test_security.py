@@ -7,6 +7,8 @@ import pytest
 from studio_process import Studio, run, studio_in
 
 from dpsr import DPSR
+from dpsr.certify.amounts import epsilon_text
+from dpsr.certify.normal_price import chance_beyond
 from dpsr.data import realistic
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.studio.session import Sessions
@@ -111,6 +113,12 @@ def test_looking_at_every_page_writes_nothing_and_spends_nothing(inside, folder,
         assert inside.ask("GET", path)[0] == 200
     assert sorted(path.name for path in folder.rglob("*")) == before
     assert Ledger.open(str(folder / ledger)).budget("films").charges == 0
+
+
+def test_a_review_says_how_often_odds_pass_the_factor_where_there_is_a_delta(inside):
+    people, values = (inside.ask("GET", f"/review?{CHOSEN}{more}")[1] for more in ("&unit=user&delta=1e-6", ""))
+    assert f"This holds except with a chance of at most {epsilon_text(chance_beyond(0.5, 1e-6), 2)}" in people
+    assert "except with a chance" not in values
 
 
 def test_a_budget_of_another_unit_is_called_that_before_anything_is_clicked(inside, ledger):

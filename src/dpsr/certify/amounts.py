@@ -10,6 +10,9 @@ between
 
     1 / (1 + (1 - p) / p e^epsilon)      and      1 / (1 + (1 - p) / p e^-epsilon).
 
+Where a delta is allowed, that holds but for a chance which is larger than delta, and is computed for normal noise
+(`normal_price.chance_beyond`).
+
 With k equally likely levels the best guess was right once in k times, and is right at most e^epsilon / (e^epsilon +
 k-1) of the time after. k ratings of one person are protected together at k epsilon (group privacy).
 """

@@ -16,7 +16,7 @@ from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS, PUBLIC_FORMS
 from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
 from dpsr.certify.normal_price import VARIANCE_BITS
 from dpsr.certify.one_rating import MOST_CELLS as MOST_PAIRED
-from dpsr.certify.parts import ChannelPart, DividedSumsPart, HistogramPart, Part, SumsPart
+from dpsr.certify.parts import DIVIDED_GRID, ChannelPart, DividedSumsPart, HistogramPart, Part, SumsPart
 from dpsr.certify.people import LIKES_QUESTIONS, MOMENTS, PAIRS, QUESTIONS, NormalPart, RatingPart
 from dpsr.errors import PrivacyError, ReleaseError
 
@@ -131,6 +131,9 @@ def _terms(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
     yield Check(fitting, "every question to people is one that such a release asks")
     fit = all(_sizes_fit(part, certificate.public) for part in certificate.parts)
     yield Check(fit, "every part has as many sums and symbols as its description and the public counts ask for")
+    for part in certificate.parts:
+        if isinstance(part, DividedSumsPart):
+            yield Check(_weights_fit(part), f"{part.name}: the weights of a rating add up to all of it or to one share")
 
 
 _UNIT_WORDS = {"value": "value of one rating", "rating": "existence of one rating", "user": "whole person"}
@@ -165,6 +168,12 @@ def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
     if isinstance(part, NormalPart) and part.name in _PER_CELL:
         return "cells" in public and part.numbers % public["cells"] == 0
     return True
+
+
+def _weights_fit(part: DividedSumsPart) -> bool:
+    """Whether a rating has all of its weight in the sums, or, where it may be asked one by one, one share for all."""
+    whole, light = ({sum(one) for one in weights} for weights in (part.weights, part.light))
+    return whole <= {DIVIDED_GRID} and len(light) <= 1 and min(light, default=1) >= 1
 
 
 def _contrasts_fit(part: SumsPart | DividedSumsPart) -> bool:

@@ -56,6 +56,9 @@ _REMEMBERED = 256
 _DIGITS = 40
 """Digits of a result, beside those that cancel."""
 
+_MARGIN = 1e-12
+"""Far above what a few roundings of floats do."""
+
 _FARTHEST = 38.4
 """Beyond so many deviations a tail is below the smallest float."""
 
@@ -121,6 +124,27 @@ def affordable_squared_mu(epsilon: float, delta: float) -> Fraction:
             "larger epsilon or a larger delta."
         )
     return squared * (1 - 2 * shy)
+
+
+@lru_cache(_REMEMBERED)
+def chance_beyond(epsilon: float, delta: float) -> float:
+    """The chance, at most, that answers of this price change somebody's odds by more than a factor e^epsilon.
+
+    It is more than delta, which says how far probabilities may lie above e^epsilon times others, and not how often a
+    ratio does. Whatever answers decide about noise, ln P/Q is a Brownian motion of drift 1/2, observed after a time of
+    at most mu^2. It leaves [-epsilon, epsilon] before with the chance (reflection principle)
+
+        (1 + e^-epsilon) (Phi(mu/2 - epsilon/mu) + e^epsilon Phi(-mu/2 - epsilon/mu));
+
+    delta is added for names and for the sampler. Rounded up.
+
+    >>> f"{chance_beyond(1.0, 1e-5):.1e}"
+    '4.4e-04'
+    """
+    mu = sqrt(affordable_squared_mu(epsilon, delta)) * (1 + _MARGIN)
+    near, far = (epsilon / mu + sign * mu / 2 for sign in (-1, 1))
+    tails = tail_up(near - _MARGIN * (1 + abs(near))) + exp(epsilon) * tail_up(far - _MARGIN * (1 + far))
+    return min((1 + exp(-epsilon)) * tails * (1 + _MARGIN) + delta, 1.0)
 
 
 def _bisected(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:

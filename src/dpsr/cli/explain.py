@@ -60,10 +60,13 @@ _ABOUT = {
 
 
 def _show_people(told: Explanation) -> None:
+    assert told.chance_beyond is not None
     about, title = _ABOUT[told.unit]
     out.print(
         f"epsilon = {told.epsilon:.6g}, delta = {told.delta:.3g}: whatever somebody believes about {about}, "
-        f"the release changes the odds by at most a factor {_factor(told.odds)}, except with a chance of delta."
+        f"the release changes the odds by at most a factor {_factor(told.odds)}, except with a chance of at most "
+        f"{epsilon_text(told.chance_beyond, 2)}. That is more than delta, which bounds by how much probabilities pass "
+        "that factor, not how often."
     )
     beliefs = Table("belief before", "at least after", "at most after", title=title, title_justify="left")
     for belief in told.beliefs:
@@ -77,8 +80,9 @@ def _show_people(told: Explanation) -> None:
         )
     out.print(_unit_table(told))
     out.print(
-        f"Of {1 / told.delta:,.0f} such promises one may fail: delta belongs well below one over the number of people. "
-        "The release holds nobody; a list by dpsr personalise goes to its own person alone. Several releases add up."
+        f"It is as if of {1 / told.delta:,.0f} such promises one were not kept: delta belongs well below one over the "
+        "number of people. The release holds nobody; a list by dpsr personalise goes to its own person alone. Several "
+        "releases add up."
     )
 
 

@@ -87,14 +87,17 @@ def promise(
     epsilon: float, unit: str = "value", delta: float | None = None, *, timed: bool = False, likes: bool = False
 ) -> str:
     """What epsilon promises, in words, before anything is spent; `timed` if the release holds timestamps."""
-    from dpsr.certify.amounts import belief_at_most, factor_text, percent_up
+    from dpsr.certify.amounts import belief_at_most, epsilon_text, factor_text, percent_up
+    from dpsr.certify.normal_price import chance_beyond
 
     if unit != "value":
+        assert delta is not None
         thing, about = (_PROTECTED_LIKES if likes else _PROTECTED)[unit]
         return (
             f"Protects {thing} at epsilon = {epsilon:g}, delta = {delta:g}: whatever somebody believed about {about}, "
             f"its odds change by at most a factor {factor_text(epsilon)} (a 50 % guess becomes at most "
-            f"{percent_up(belief_at_most(0.5, epsilon))}), except with probability delta.\n"
+            f"{percent_up(belief_at_most(0.5, epsilon))}), except with a chance of at most "
+            f"{epsilon_text(chance_beyond(epsilon, delta), 2)}.\n"
             "The release holds what is known about items. No user, no row and no count of anybody is in it."
         )
     return (

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpsr.certify.amounts import belief_at_least, belief_at_most, check_epsilon, guess_right, odds_factor
-from dpsr.certify.normal_price import affordable_squared_mu, gaussian_epsilon, tail_up
+from dpsr.certify.normal_price import affordable_squared_mu, chance_beyond, gaussian_epsilon, tail_up
 from dpsr.certify.parts import ChannelPart
 from dpsr.pipeline.estimator import check_unit
 from dpsr.privacy.channels import optimal_channel
@@ -80,6 +80,9 @@ class Explanation:
     guess_there: float | None = None
     """Where noise is normal: how often, at most, a fair coin is guessed that decided whether somebody is there."""
 
+    chance_beyond: float | None = None
+    """Where noise is normal: how often, at most, odds change by more than the factor. More often than delta."""
+
     likes: bool = False
     """Whether it is about interactions, not ratings."""
 
@@ -113,12 +116,13 @@ def explain_release(release: Release | ItemRelease | LikesRelease) -> Explanatio
     """What a release's own epsilon means, with its own tables and its own heaviest user."""
     certificate = release.certificate
     if isinstance(release, ItemRelease | LikesRelease):
-        squared_mu = Fraction(certificate.mu or 0.0) ** 2
+        price = certificate.epsilon, certificate.delta
+        squared_mu = max(Fraction(certificate.mu or 0.0) ** 2, affordable_squared_mu(*price))  # whatever the answers
         prices = {
             name: None if one is None else UnitPrice(one.epsilon, one.delta)
             for name, one in certificate.protection.items()
         }
-        told = _of_people(certificate.epsilon, certificate.delta, certificate.unit, squared_mu, prices)
+        told = _of_people(*price, certificate.unit, squared_mu, prices)
         return replace(told, likes=certificate.likes)
     tables = [table for part in certificate.parts if isinstance(part, ChannelPart) for table in part.tables]
     guess = max(map(guess_right, tables), default=None)
@@ -138,7 +142,8 @@ def _of_people(
     elif not units:
         units = {"value": replaced, "rating": own, "user": None}
     told = _explanation(None, epsilon, delta, None, (), unit)
-    return replace(told, units=units, guess_there=min(tail_up(-sqrt(squared_mu) / 2) + delta, 1.0))
+    there = min(tail_up(-sqrt(squared_mu) / 2) + delta, 1.0)
+    return replace(told, units=units, guess_there=there, chance_beyond=chance_beyond(epsilon, delta))
 
 
 def _explanation(

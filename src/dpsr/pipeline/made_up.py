@@ -19,7 +19,7 @@ NOBODY = (
     "row for every rating (ratings.parquet): leave people out."
 )
 
-METADATA = {b"dpsr": b"people who do not exist, drawn from a release; the seed is public and hides nothing"}
+_NOBODY_REAL = "people who do not exist, drawn from a release; the seed is public and hides nothing"
 
 
 def check_made_up(unit: str, people: int | None) -> None:
@@ -45,10 +45,14 @@ def more_made_up(
     seed: int = 0,
     overwrite: bool = False,
 ) -> pa.Table:
-    """Write made-up people (.parquet or .csv), whole or not at all; the table that was written."""
+    """Write made-up people (.parquet or .csv), whole or not at all; the table that was written.
+
+    Parquet says what they are, and NOT PRIVATE if the release says so.
+    """
     if not isinstance(release, ItemRelease | LikesRelease):
         raise ParameterError(NOBODY)
-    table = release.synthesise(people, seed=seed).replace_schema_metadata(METADATA)
+    words = _NOBODY_REAL if release.certificate.private else f"{release.certificate}; {_NOBODY_REAL}"
+    table = release.synthesise(people, seed=seed).replace_schema_metadata({b"dpsr": words.encode()})
     with atomic_table(path, table.schema, overwrite=overwrite) as rows:
         rows.write_table(table)
     return table

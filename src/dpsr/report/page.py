@@ -109,7 +109,7 @@ def _promise(certificate: Certificate) -> dict[str, Any]:
         "factor": factor_text(epsilon),
         "half": [percent_down(low), percent_up(high)],
         "half_bounds": (low, high),
-        "right": ceil(100 * high),
+        "right": ceil(100 * min(high + certificate.delta, 1.0)),
         "guesses": [(f"{100 * p:.0f} %", percent_down(a), percent_up(b)) for p, (a, b) in bounds.items()],
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import epsilon_text
 from dpsr.certify.certificate import unit_names
+from dpsr.certify.normal_price import chance_beyond
 from dpsr.certify.people import NormalPart
 from dpsr.release.folder.budget_page import Budget
 from dpsr.release.likes import LikesRelease
@@ -165,6 +166,7 @@ def item_side_card(
         thing=thing,
         scope=scope,
         delta=f"{certificate.delta:.2g}",
+        beyond=epsilon_text(chance_beyond(certificate.epsilon, certificate.delta), 2) if certificate.private else "",
         units=_units(certificate, unit_names),
         questions=questions(certificate),
         release=release,

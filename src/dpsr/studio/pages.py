@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from dpsr.certify.amounts import belief_at_most, factor_text, percent_up
+from dpsr.certify.amounts import belief_at_most, epsilon_text, factor_text, percent_up
+from dpsr.certify.normal_price import chance_beyond
 from dpsr.database import is_address
 from dpsr.errors import DpsrError
 from dpsr.studio import commands
@@ -102,7 +103,7 @@ def review(visit: Visit) -> Response:
         units=UNITS,
         order=secrets.token_hex(16),
         exists=Path(chosen.out or ".").exists(),
-        **_odds(chosen.epsilon),
+        **_odds(chosen.epsilon, "" if chosen.unit == "value" else chosen.delta),
     )
 
 
@@ -163,7 +164,7 @@ def show_release(visit: Visit) -> Response:
         problem=found.words,
         command=commands.shown(arguments),
         ledger=_ledger(chosen) if chosen.ledger else None,
-        **_odds(str((found.record or {}).get("epsilon") or "")),
+        **_odds(*(str((found.record or {}).get(name) or "") for name in ("epsilon", "delta"))),
     )
 
 
@@ -239,15 +240,16 @@ def _ledger(chosen: Choices) -> dict[str, Any] | None:
     }
 
 
-def _odds(epsilon: str) -> dict[str, str]:
-    """What an epsilon means, in words; nothing for what is none."""
+def _odds(epsilon: str, delta: str) -> dict[str, str]:
+    """What an epsilon means, in words, and with a delta, how often that does not hold; nothing for what is none."""
     try:
         value = float(epsilon)
         if not 0 < value < 700:
             raise ValueError
-    except ValueError:
-        return {"factor": "", "guess": ""}
-    return {"factor": factor_text(value), "guess": percent_up(belief_at_most(0.5, value))}
+        beyond = epsilon_text(chance_beyond(value, float(delta)), 2) if delta else ""
+    except (ValueError, DpsrError):
+        return {"factor": "", "guess": "", "beyond": ""}
+    return {"factor": factor_text(value), "guess": percent_up(belief_at_most(0.5, value)), "beyond": beyond}
 
 
 SHOWN: dict[str, Page] = {

@@ -152,3 +152,20 @@ def test_floating_point_rounds_only_what_whole_numbers_round_alike():
         assert (out == exact)[~unsure].all()
         if variance < 10**16:
             assert unsure.mean() < 0.01
+
+
+def straddling(variance, h):
+    """The 64 bits of x, for which sigma x is below h + 1/2 if all further bits are zeros and above if all are ones."""
+    return isqrt((2 * h + 1) ** 2 * (1 << 126) // variance)
+
+
+@pytest.mark.parametrize("variance", [3, 10**12 + 39, 3 << 54, (3 << 70) + 1, (3 << 100) + 7])
+def test_floating_point_is_sure_only_where_no_further_bit_of_the_deviate_could_decide(variance):
+    """Near zero, where a number has few significant bits, those that were not read yet are what decides."""
+    sigma = float(variance) ** 0.5
+    first = np.array([straddling(variance, h) for h in range(min(2_000, int(sigma)))], dtype=np.uint64)
+    out, ends = np.empty(len(first), np.int64), (0, (1 << 64) - 1)
+    unsure = _round_many(sigma, np.ones(len(first), np.int8), np.zeros(len(first), np.int64), first, out)
+    open_ = [len({_round_exactly(variance, 0, [int(x), end], Spare(end)) for end in ends}) == 2 for x in first]
+    assert np.mean(open_) > 0.99, "the examples are those where further bits decide"
+    assert unsure[open_].all()

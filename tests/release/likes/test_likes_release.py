@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from folders import copied, resealed
+from folders import copied, resealed, rewrite, without
 
 from dpsr import DPSR, Interactions, Ratings, load_release
 from dpsr.errors import DataError, ParameterError, PrivacyError, ReleaseError
@@ -218,6 +218,25 @@ def test_a_model_that_says_something_else_is_refused(folder, tmp_path, change):
     assert verify(forged).fails
     with pytest.raises(ReleaseError):
         load_release(forged)
+
+
+@pytest.mark.parametrize(
+    ("question", "what"),
+    [("numbers of interactions", "people by"), ("weighted counts", "popularities of"), ("names", "names of items")],
+)
+def test_tables_that_hold_what_nothing_asked_for_are_refused_though_every_price_was_computed_anew(
+    folder, tmp_path, question, what
+):
+    found = rewrite(copied(folder, tmp_path / "forged"), "certificate.json", without(question))
+    assert len(found.fails) == 1
+    assert f"the tables hold {what}" in found.fails[0]
+
+
+def test_axes_of_taste_that_nothing_asked_for_are_refused(model, tmp_path):
+    assert model.release.side.n_axes > 0
+    model.save(tmp_path / "release")
+    found = rewrite(tmp_path / "release", "certificate.json", without("second moments of presence"))
+    assert ["the tables hold axes of taste" in words for words in found.fails] == [True]
 
 
 @pytest.mark.parametrize("column", ["popularity", "cell"])

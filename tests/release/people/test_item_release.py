@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from folders import change_column, copied, resealed, rewrite
+from folders import change_column, copied, resealed, rewrite, without
 
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.data import realistic
@@ -18,6 +18,7 @@ from dpsr.pipeline.account import Account
 from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release import verify
+from dpsr.release.folder.asked import check_people_asked
 from dpsr.release.people import ItemRelease, PersonalisedPeople
 from dpsr.types.item_side import HASHED_CELLS, ItemIndex
 
@@ -219,6 +220,34 @@ def test_a_tampered_table_fails(folder, tmp_path):
 )
 def test_a_certificate_that_was_lowered_fails_though_the_folder_was_sealed_again(folder, tmp_path, change):
     assert failed(rewrite(copied(folder, tmp_path / "forged"), "certificate.json", change))
+
+
+@pytest.mark.parametrize(
+    ("question", "what"), [("levels", "levels of people"), ("activity", "people by"), ("scores", "effects of items")]
+)
+def test_tables_that_hold_what_nothing_asked_for_fail_though_every_price_was_computed_anew(
+    folder, tmp_path, question, what
+):
+    found = rewrite(copied(folder, tmp_path / "forged"), "certificate.json", without(question))
+    assert len(found.fails) == 1
+    assert f"the tables hold {what}" in found.fails[0]
+
+
+def test_factors_and_names_that_nothing_asked_for_fail(model):
+    parts = [part for part in model.certificate.parts if part.name != "second moments"]
+    certificate, index = replace(model.certificate, parts=tuple(parts)), model.release.index
+    sides = [replace(model.release.side, features=np.zeros((60, k))) for k in (2, 4)]
+    assert check_people_asked(certificate, sides[0], index).holds
+    assert "hold factors of taste" in check_people_asked(certificate, sides[1], index).words
+    few, none = (ItemIndex(None, pa.array(names, pa.string())) for names in (["film 1"], []))
+    assert "hold names of items" in check_people_asked(certificate, sides[0], few).words
+    assert check_people_asked(certificate, sides[0], none).holds
+
+
+def test_a_declared_list_has_as_many_items_as_cells(model, tmp_path):
+    model.save(tmp_path / "release")
+    found = rewrite(tmp_path / "release", "certificate.json", lambda r: r["public"].update(declared_items=3))
+    assert any("60 cells" in words for words in found.fails)
 
 
 @pytest.mark.parametrize(("column", "value"), [("effect", np.nan), ("effect", np.inf), ("uncertainty", -1.0)])

@@ -11,6 +11,7 @@ from folders import copied, resealed
 from dpsr import DPSR, load_release
 from dpsr.data import realistic
 from dpsr.errors import ParameterError
+from dpsr.pipeline.made_up import more_made_up
 from dpsr.pipeline.publish import publish
 from dpsr.release import verify
 from dpsr.release.folder.parquet import writer
@@ -137,6 +138,15 @@ def test_none_and_as_many_as_asked(ratings, tmp_path):
     table = pq.read_table(tmp_path / "some" / "synthetic.parquet")
     assert table["user"].to_numpy().max() == 25
     assert pa.types.is_integer(table["item"].type), "declared items keep their own ids"
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_a_file_of_more_people_says_not_private_if_the_release_does(ratings, tmp_path, seed):
+    model = DPSR(5.0, unit="rating", delta=DELTA, random_state=seed, items=range(1, 61)).fit(ratings)
+    more_made_up(model.release, 5, tmp_path / "more.parquet")
+    says = pq.read_schema(tmp_path / "more.parquet").metadata[b"dpsr"].decode()
+    assert says.startswith("NOT PRIVATE" if seed is not None else "people who do not exist")
+    assert ("subtract" in says) == (seed is not None)
 
 
 def test_where_values_are_protected_nobody_is_made_up(ratings, tmp_path):

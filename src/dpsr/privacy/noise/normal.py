@@ -14,8 +14,9 @@ A uniform deviate is 64 bits of the stream; where two are equal so far, 64 more 
 rounded in floating point where that is certain to give the right integer, and with whole numbers where it is not,
 reading more bits of x if those it has leave the choice open.
 
-Known gap: two deviates that agree in 128 bits count as not in order. That changes the probability of any event by less
-than `SAMPLER_SLACK` for fewer than 2^36 draws, which is added to delta (`certify.normal_price`).
+Known gap: two deviates that agree in 128 bits count as not in order. For fewer than 2^36 draws that changes the
+probability of any event by less than the part `SAMPLER_SLACK` of it, for a deviate x meets another in so many bits with
+the same chance whatever x is. So no e^epsilon multiplies it; it is added to delta (`certify.normal_price`).
 """
 
 from __future__ import annotations
@@ -90,12 +91,12 @@ def _round_exactly(variance: int, whole: int, words: list[int], spare: _Spare) -
 
 @numba.njit(cache=True)
 def _round_many(sigma, signs, whole, first, out):  # type: ignore[no-untyped-def]
-    """Round in floating point; true where the last bits could have decided."""
-    unsure = np.zeros(len(out), dtype=np.bool_)
+    """Round in floating point; true where its last bits, or bits of x that were not read, could have decided."""
+    unsure, unread = np.zeros(len(out), dtype=np.bool_), sigma * 2.0**-63
     for i in range(len(out)):
         exact = sigma * (whole[i] + first[i] * 2.0**-64)
         nearest = np.floor(exact + 0.5)
-        unsure[i] = abs(abs(exact - nearest) - 0.5) < exact * 2.0**-48 + 2.0**-40 or exact > 2.0**50
+        unsure[i] = abs(abs(exact - nearest) - 0.5) < exact * 2.0**-48 + 2.0**-40 + unread or exact > 2.0**50
         out[i] = signs[i] * np.int64(nearest)
     return unsure
 

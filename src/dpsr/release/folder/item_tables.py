@@ -27,6 +27,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.certificate import software
 from dpsr.certify.check import Check
 from dpsr.certify.json_schema import MalformedError
+from dpsr.release.folder.asked import check_people_asked
 from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, SYNTHETIC
 from dpsr.release.folder.model_form import covariance_of, model_json, read_model, scale_of, scale_record
 from dpsr.release.folder.parquet import (
@@ -75,9 +76,7 @@ def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tupl
     checks: list[Check] = []
     try:
         record = read_model(files[MODEL], certificate.unit)
-        scale, n_cells = scale_of(record), certificate.public["cells"]
-        declared = certificate.public["declared_items"] is not None
-        check_sizes(record, n_cells, declared)
+        scale, n_cells, declared = scale_of(record), *check_sizes(record, certificate)
         width = len(record["mean"]) - 1
         cells = checked_table(files[CELLS], CELLS, _cell_columns(width), n_cells)
         columns = (Column("item", "id"), Column("title", "id", optional=True))
@@ -108,6 +107,7 @@ def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tupl
     words = f"the model's scale is the certificate's, {scale}, and there are {n_cells:,} cells"
     checks.append(Check(not wrong, words if not wrong else f"{wrong[0]} is not what the certificate states"))
     index = ItemIndex(named if declared else None, named)
+    checks.append(check_people_asked(certificate, side, index))
     release = ItemRelease(side, index, certificate, record["method"], record["settings"], titles, synthesis_of(record))
     checks += check_synthetic(release, files.get(SYNTHETIC), record["synthetic"])
     return checks, release if all(check.holds for check in checks) else None
@@ -129,12 +129,14 @@ def synthesis_of(record: Mapping[str, Any]) -> Synthesis | None:
     return None if found is None else Synthesis(found["people"], found["seed"])
 
 
-def check_sizes(record: Mapping[str, Any], n_cells: int, declared: bool) -> None:
-    """Refuse cells that are neither a declared list's nor those of a hash."""
-    if not 1 <= n_cells <= MOST_ROWS or (not declared and n_cells != HASHED_CELLS):
-        raise MalformedError(f"the certificate states {n_cells:,} cells, and a release has {HASHED_CELLS:,} or a list")
-    if declared and record["named"] != n_cells:
+def check_sizes(record: Mapping[str, Any], certificate: Certificate) -> tuple[int, bool]:
+    """How many cells there are, and whether a list's; refuse those that are neither a declared list's nor a hash's."""
+    n_cells, listed = certificate.public["cells"], certificate.public["declared_items"]
+    if not 1 <= n_cells <= MOST_ROWS or n_cells != (HASHED_CELLS if listed is None else listed):
+        raise MalformedError(f"the certificate states {n_cells:,} cells; a release has {HASHED_CELLS:,} or a list's")
+    if listed is not None and record["named"] != n_cells:
         raise MalformedError(f"a declared list of {n_cells:,} items has as many names, found {record['named']:,}")
+    return n_cells, listed is not None
 
 
 def _check_numbers(cells: Mapping[str, Any], record: Mapping[str, Any]) -> None:

@@ -22,6 +22,7 @@ from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.certify.check import Check
 from dpsr.certify.json_schema import MalformedError
+from dpsr.release.folder.asked import check_likes_asked
 from dpsr.release.folder.item_tables import (
     check_sizes,
     check_synthetic,
@@ -61,8 +62,7 @@ def read_likes(files: Mapping[str, bytes], certificate: Certificate) -> tuple[li
         record = read_model(files[MODEL], LIKES)
         if record["unit"] != certificate.unit:
             raise MalformedError(f"{MODEL} protects another unit than the certificate")
-        n_cells, declared = certificate.public["cells"], certificate.public["declared_items"] is not None
-        check_sizes(record, n_cells, declared)
+        n_cells, declared = check_sizes(record, certificate)
         cells = checked_table(files[CELLS], CELLS, (Column("popularity", "real"),), n_cells)
         taste = checked_table(files[TASTE], TASTE, _taste_columns(len(record["ridge"])), record["frequent"])
         columns = (Column("item", "id"), Column("title", "id", optional=True))
@@ -75,6 +75,7 @@ def read_likes(files: Mapping[str, bytes], certificate: Certificate) -> tuple[li
     except MalformedError as error:
         return [*checks, Check(False, str(error))], None
     index = ItemIndex(named if declared else None, named)
+    checks.append(check_likes_asked(certificate, side, index))
     asked = synthesis_of(record)
     release = LikesRelease(side, index, certificate, record["method"], record["settings"], titles, asked)
     checks += check_synthetic(release, files.get(SYNTHETIC), record["synthetic"])
