@@ -3,9 +3,10 @@
 import json
 import shutil
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from folders import change_column, charged, copied, rewrite
+from folders import change_column, change_table, charged, copied, rewrite
 
 from dpsr import DPSR
 from dpsr.certify.manifest import sha256_of, write_manifest
@@ -78,6 +79,43 @@ def test_raw_ratings_under_a_certificate_that_was_charged_are_found(book, folder
     (folder / "card.html").unlink()
     write_manifest(folder)
     assert any("another manifest" in words for words in asked(folder, book).fails)
+
+
+NO_COLUMN = "the table of ratings has no column but those that its method makes"
+
+
+def test_raw_ratings_do_not_pass_as_a_column_that_the_method_does_not_make(book, folder, ratings):
+    """`predicted` overrides the model and `noisy` is taken as it is: where nothing makes them, they are refused."""
+    raw = ratings.to_arrow()["rating"].combine_chunks()
+    put = change_table(
+        folder,
+        "ratings.parquet",
+        lambda table: table.select(["user", "item"]).append_column("rating", raw).append_column("predicted", raw),
+    )
+    assert put.fails == (NO_COLUMN,)
+    settings = {"n_iter": 7, "period": 5}
+    said_to_be_paper = rewrite(folder, "model.json", lambda record: record.update(method="paper", settings=settings))
+    assert said_to_be_paper.fails == ("the certificate's parts are what the method asks",)
+
+
+def test_noisy_ratings_that_nobody_bought_are_refused(ratings, tmp_path):
+    folder = DPSR(0.05).fit(ratings).save(tmp_path / "r")
+    assert not any(part.name == "ratings" for part in verify_release(folder).certificate.parts)
+    raw = ratings.to_arrow()["rating"].combine_chunks().cast(pa.float32())
+    put = change_table(folder, "ratings.parquet", lambda t: t.append_column("noisy", raw).append_column("weight", raw))
+    assert put.fails == (NO_COLUMN,)
+
+
+@pytest.mark.parametrize(("n_iter", "period"), [(5, 5), (7, 0)])
+def test_a_column_that_overrides_the_paper_s_model_needs_iterations_after_the_last_projection(
+    ratings, tmp_path, n_iter, period
+):
+    folder = DPSR.paper(1.0, n_iter=7, period=5).fit(ratings).save(tmp_path / "r")
+    found = verify_release(folder)
+    assert found.private, found.fails
+    assert "every released rating is what its column predicted says, with which the method ends" in found.holds
+    said = rewrite(folder, "model.json", lambda record: record["settings"].update(n_iter=n_iter, period=period))
+    assert said.fails == (NO_COLUMN,)
 
 
 def test_a_certificate_with_another_charge_in_its_place_is_found(book, folder):
