@@ -126,6 +126,10 @@ CERTIFICATES = {
     "another promise": (lambda r: r.update(promise="All ratings of one person."), "promise"),
     "a person protected": (lambda r: r["protection"].update(user={"epsilon": 1.0, "delta": 0.0}), "for each unit"),
     "another composition": (lambda r: r.update(composition="the dearest part"), "composition"),
+    "the composition of another certificate": (
+        lambda r: r.update(composition="basic: the parts concern the same ratings, so their prices add up"),
+        "how the prices of its parts add up",
+    ),
     "seeded but private": (lambda r: r.update(randomness="seeded"), "although its randomness"),
     "randomness nobody knows": (lambda r: r.update(randomness="dice"), "randomness"),
     "reasons but private": (lambda r: r.update(reasons=["a seed"]), "lists reasons"),

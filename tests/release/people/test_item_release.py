@@ -221,6 +221,21 @@ def test_a_certificate_that_was_lowered_fails_though_the_folder_was_sealed_again
     assert failed(rewrite(copied(folder, tmp_path / "forged"), "certificate.json", change))
 
 
+def test_a_list_that_was_declared_has_as_many_items_as_the_certificate_says(model, tmp_path):
+    said = rewrite(
+        model.save(tmp_path / "r"), "certificate.json", lambda record: record["public"].update(declared_items=7)
+    )
+    assert "a declared list has as many items as cells and names, found 7, 60 and 60" in said.fails
+
+
+def test_items_have_names_where_names_were_asked_for_or_declared(folder, tmp_path):
+    def without_names(record):
+        record["parts"] = [part for part in record["parts"] if part["name"] != "names"]
+
+    found = rewrite(copied(folder, tmp_path / "forged"), "certificate.json", without_names)
+    assert any("neither was a list declared nor were names asked for" in words for words in found.fails), found.fails
+
+
 @pytest.mark.parametrize(("column", "value"), [("effect", np.nan), ("effect", np.inf), ("uncertainty", -1.0)])
 def test_numbers_that_cannot_be_fail_though_the_folder_was_sealed_again(folder, tmp_path, column, value):
     def spoilt(numbers):

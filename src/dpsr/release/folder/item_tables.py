@@ -28,6 +28,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.certificate import software
 from dpsr.certify.check import CERTIFICATE, Check
 from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.people import NAMES
 from dpsr.errors import ReleaseError
 from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC, warning_text
 from dpsr.release.folder.model_form import MODEL_FORMAT, check_model, covariance_of, read_model, scale_of
@@ -72,7 +73,7 @@ def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tupl
         record = read_model(files[MODEL], certificate.unit)
         scale, n_cells = scale_of(record), certificate.public["cells"]
         declared = certificate.public["declared_items"] is not None
-        check_sizes(record, n_cells, declared)
+        check_sizes(record, certificate)
         width = len(record["mean"]) - 1
         cells = checked_table(files[CELLS], CELLS, _cell_columns(width), n_cells)
         columns = (Column("item", "id"), Column("title", "id", optional=True))
@@ -124,12 +125,17 @@ def synthesis_of(record: Mapping[str, Any]) -> Synthesis | None:
     return None if found is None else Synthesis(found["people"], found["seed"])
 
 
-def check_sizes(record: Mapping[str, Any], n_cells: int, declared: bool) -> None:
-    """Refuse cells that are neither a declared list's nor those of a hash."""
-    if not 1 <= n_cells <= MOST_ROWS or (not declared and n_cells != HASHED_CELLS):
+def check_sizes(record: Mapping[str, Any], certificate: Certificate) -> None:
+    """Refuse cells that are neither a declared list's nor those of a hash, and names that nothing gave."""
+    n_cells, declared, named = certificate.public["cells"], certificate.public["declared_items"], record["named"]
+    if not 1 <= n_cells <= MOST_ROWS or (declared is None and n_cells != HASHED_CELLS):
         raise MalformedError(f"the certificate states {n_cells:,} cells, and a release has {HASHED_CELLS:,} or a list")
-    if declared and record["named"] != n_cells:
-        raise MalformedError(f"a declared list of {n_cells:,} items has as many names, found {record['named']:,}")
+    if declared is not None and not declared == named == n_cells:
+        raise MalformedError(
+            f"a declared list has as many items as cells and names, found {declared:,}, {n_cells:,} and {named:,}"
+        )
+    if declared is None and named and not any(part.name == NAMES for part in certificate.parts):
+        raise MalformedError(f"{ITEMS} names items, and neither was a list declared nor were names asked for")
 
 
 def _check_numbers(cells: Mapping[str, Any], record: Mapping[str, Any]) -> None:

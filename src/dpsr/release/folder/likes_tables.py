@@ -71,7 +71,7 @@ def read_likes(files: Mapping[str, bytes], certificate: Certificate) -> tuple[li
         if record["unit"] != certificate.unit:
             raise MalformedError(f"{MODEL} protects another unit than the certificate")
         n_cells, declared = certificate.public["cells"], certificate.public["declared_items"] is not None
-        check_sizes(record, n_cells, declared)
+        check_sizes(record, certificate)
         cells = checked_table(files[CELLS], CELLS, (Column("popularity", "real"),), n_cells)
         taste = checked_table(files[TASTE], TASTE, _taste_columns(len(record["ridge"])), record["frequent"])
         columns = (Column("item", "id"), Column("title", "id", optional=True))
