@@ -201,11 +201,21 @@ def test_a_card_that_says_something_else_than_the_tables_is_found(book, folder):
     assert any("card.html is not the page" in words for words in verify_release(folder).fails)
 
 
-def test_a_card_by_another_version_is_noted_and_not_blessed(book, folder):
+def test_a_card_that_is_said_to_be_by_another_version_is_not_taken_at_its_word(folder):
     page = (folder / "card.html").read_text("utf-8")
     (folder / "card.html").write_text(page.replace("PRIVATE", "VERY PRIVATE", 1), "utf-8")
     rewrite(folder, "certificate.json", lambda record: record.update(software="dpsr 0.0.9"))
-    found = verify_release(folder)
-    assert found.intact
+    (words,) = verify_release(folder).fails
+    assert "card.html is not the page" in words
+    assert "dpsr 0.0.9 is said to have drawn it: verify with that version" in words
+
+
+def test_a_card_by_another_version_is_noted_where_somebody_vouches_for_the_folder(book, monkeypatch):
+    """A version to come that draws another page."""
+    monkeypatch.setattr("dpsr.pipeline.cards.software", lambda: "dpsr 9.9.9")
+    monkeypatch.setattr("dpsr.pipeline.cards.drawn_again", lambda found: b"another page")
+    found = asked(book / "r", book)
+    assert found.private, found.fails
     assert any("card.html was not checked" in words for words in found.notes)
     assert not any("card.html" in words for words in found.holds)
+    assert not verify_release(book / "r").intact

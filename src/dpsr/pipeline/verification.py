@@ -37,12 +37,14 @@ def verify_release(
     """
     found = examine(folder)
     result = verification(found, signer=signer)
-    if found.release is not None:
-        card = check_card(found)
-        result = result.with_check(card) if isinstance(card, Check) else replace(result, notes=(*result.notes, card))
     if unit is not None and result.certificate is not None:
         result = result.with_check(_protects(result.certificate, unit))
-    return result if ledger is None else recorded_in(result, Ledger.open(ledger).history(dataset))
+    if ledger is not None:
+        result = recorded_in(result, Ledger.open(ledger).history(dataset))
+    if found.release is None:
+        return result
+    card = check_card(found, vouched=result.vouched)
+    return result.with_check(card) if isinstance(card, Check) else replace(result, notes=(*result.notes, card))
 
 
 _UNITS = {"value": "the value of a rating", "rating": "that a rating exists", "user": "every whole person"}
