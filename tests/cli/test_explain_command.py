@@ -1,6 +1,7 @@
 """`dpsr explain`: epsilon as odds, guesses and sums, all of them checkable by hand."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from math import e, exp, log
@@ -148,3 +149,20 @@ def test_a_release_of_people_is_explained_by_its_own_prices(tmp_path):
     for unit, price in release.certificate.protection.items():
         assert told.units[unit].epsilon == price.epsilon
     assert told.guess_there == pytest.approx(explain(None, 2.0, unit="user", delta=1e-5).guess_there, abs=0.01)
+
+
+def test_what_a_course_of_answers_saved_does_not_lower_how_often_somebody_is_found():
+    """Promised is what holds whatever the answers; a certificate whose questions cost less promises no more."""
+    ratings = realistic(0, n_users=80, n_items=30, n_ratings=900)
+    release = DPSR(2.0, unit="user", delta=1e-5, random_state=0).fit(ratings).release
+    spared = replace(release.certificate, parts=release.certificate.parts[:1])
+    assert spared.mu < release.certificate.mu / 2
+    told, whole = explain_release(replace(release, certificate=spared)), explain_release(release)
+    assert told.guess_there == pytest.approx(whole.guess_there, abs=1e-6)
+
+
+def test_delta_and_what_a_person_adds_up_to_are_never_rounded_down(dpsr):
+    told = dpsr("explain", "--epsilon", "1.0000004", "--unit", "user", "--delta", "1.0049e-6").out
+    assert "epsilon = 1.00001, delta = 1.005e-06" in told
+    assert "Of 995,123 such promises" in told
+    assert "| 5 | 5.001 |" in " ".join(dpsr("explain", "--epsilon", "1.00004").out.replace("│", "|").split())

@@ -258,3 +258,10 @@ def test_the_card_of_a_release_that_bought_the_mean_alone_names_no_other_part(tm
     assert "one noisy sum of all ratings: their mean" in words
     for absent in ("Histogram", "Window sums", "noisy sums of each item", "integers", "through a randomising table"):
         assert absent not in words
+
+
+def test_the_card_of_a_release_of_people_never_rounds_delta_down():
+    ratings = realistic(0, n_users=80, n_items=30, n_ratings=900)
+    page = card_of(DPSR(2.0, unit="user", delta=1.0449e-6, random_state=0).fit(ratings).release)
+    assert "1e-06" not in page
+    assert page.count("δ = 1.045e-06") == 4, "under the headline, and for each of three units"

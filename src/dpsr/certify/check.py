@@ -15,6 +15,7 @@ from dpsr.certify.certificate import FORMAT, Certificate
 from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS, PUBLIC_FORMS
 from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
 from dpsr.certify.normal_price import VARIANCE_BITS
+from dpsr.certify.odds import epsilon_text
 from dpsr.certify.one_rating import MOST_CELLS as MOST_PAIRED
 from dpsr.certify.parts import ChannelPart, DividedSumsPart, HistogramPart, Part, SumsPart
 from dpsr.certify.people import LIKES_QUESTIONS, MOMENTS, PAIRS, QUESTIONS, NormalPart, RatingPart
@@ -180,7 +181,9 @@ def _prices(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]
     for part, stated in zip(certificate.parts, record["parts"], strict=True):
         exact = part.stated
         if all(fits(float(stated[name]), figure) for name, figure in exact.items()):
-            found = ", ".join(f"{name} = {figure:.6g}" for name, figure in exact.items() if figure or name != "delta")
+            found = ", ".join(
+                f"{name} = {epsilon_text(figure, 6)}" for name, figure in exact.items() if figure or name != "delta"
+            )
             yield Check(True, f"{part.name}: {found}, recomputed from its {_EVIDENCE[part.kind]}")
         else:
             found = ", ".join(f"{name} = {figure!r}" for name, figure in exact.items())
@@ -213,7 +216,7 @@ def _sums(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
 
 def _sum(name: str, stated: float | str, exact: float, together: str) -> Check:
     if fits(float(stated), exact):
-        return Check(True, f"{name} = {float(stated):.6g} is what its parts {together}")
+        return Check(True, f"{name} = {epsilon_text(float(stated), 6)} is what its parts {together}")
     return Check(False, f"{name} is stated as {float(stated)!r}, and its parts {together}: {exact!r}")
 
 

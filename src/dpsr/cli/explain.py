@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
+from dpsr.certify.amounts import as_written
 from dpsr.certify.certificate import unit_names
 from dpsr.certify.odds import epsilon_text, percent_down, percent_up
 from dpsr.cli.terminal import out
@@ -60,9 +62,10 @@ _ABOUT = {
 
 def _show_people(told: Explanation) -> None:
     about, title = _ABOUT[told.unit]
+    price = f"epsilon = {epsilon_text(told.epsilon, 6)}, delta = {epsilon_text(told.delta)}"
     out.print(
-        f"epsilon = {told.epsilon:.6g}, delta = {told.delta:.3g}: whatever somebody believes about {about}, "
-        f"the release changes the odds by at most a factor {_factor(told.odds)}, except with a chance of delta."
+        f"{price}: whatever somebody believes about {about}, the release changes the odds by at most a factor "
+        f"{_factor(told.odds)}, except with a chance of delta."
     )
     beliefs = Table("belief before", "at least after", "at most after", title=title, title_justify="left")
     for belief in told.beliefs:
@@ -76,8 +79,9 @@ def _show_people(told: Explanation) -> None:
         )
     out.print(_unit_table(told))
     out.print(
-        f"Of {1 / told.delta:,.0f} such promises one may fail: delta belongs well below one over the number of people. "
-        "The release holds nobody; a list by dpsr personalise goes to its own person alone. Several releases add up."
+        f"Of {floor(1 / as_written(told.delta)):,} such promises one may fail: delta belongs well below one over the "
+        "number of people. The release holds nobody; a list by dpsr personalise goes to its own person alone. Several "
+        "releases add up."
     )
 
 
@@ -92,16 +96,16 @@ def _unit_table(told: Explanation) -> Table:
     shown = Table("what is to be hidden", "epsilon at most", "delta", title="Each unit", title_justify="left")
     names = unit_names(likes=told.likes)
     for unit, price in told.units.items():
-        cells = ("not protected", "") if price is None else (epsilon_text(price.epsilon), f"{price.delta:.3g}")
+        cells = ("not protected", "") if price is None else (epsilon_text(price.epsilon), epsilon_text(price.delta))
         shown.add_row(names[unit], *cells)
     return shown
 
 
 def _show(told: Explanation) -> None:
-    delta = f" (but for a chance of {told.delta:.2g})" if told.delta else ""
+    delta = f" (but for a chance of {epsilon_text(told.delta)})" if told.delta else ""
     out.print(
-        f"epsilon = {told.epsilon:.6g}: whatever somebody believes about the value of one rating, the release changes "
-        f"the odds by at most a factor {_factor(told.odds)}{delta}."
+        f"epsilon = {epsilon_text(told.epsilon, 6)}: whatever somebody believes about the value of one rating, the "
+        f"release changes the odds by at most a factor {_factor(told.odds)}{delta}."
     )
     beliefs = Table("belief before", "at least after", "at most after", title="One rating", title_justify="left")
     for belief in told.beliefs:
@@ -114,7 +118,9 @@ def _show(told: Explanation) -> None:
         title="One person: what they all add up to",
     )  # fmt: skip
     for person in told.persons:
-        persons.add_row(f"{person.ratings:,}", f"{person.epsilon:.4g}", _factor(person.odds), percent_up(person.most))
+        persons.add_row(
+            f"{person.ratings:,}", epsilon_text(person.epsilon), _factor(person.odds), percent_up(person.most)
+        )
     out.print(persons)
     out.print(_unit_table(told))
     out.print("Who rated what is public at every epsilon. Several releases of the same ratings add up, too.")

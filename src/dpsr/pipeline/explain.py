@@ -114,7 +114,7 @@ def explain_release(release: Release | ItemRelease | LikesRelease) -> Explanatio
     """What a release's own epsilon means, with its own tables and its own heaviest user."""
     certificate = release.certificate
     if isinstance(release, ItemRelease | LikesRelease):
-        squared_mu = Fraction(certificate.mu or 0.0) ** 2
+        squared_mu = certificate.most_squared_mu
         prices = {
             name: None if one is None else UnitPrice(one.epsilon, one.delta)
             for name, one in certificate.protection.items()

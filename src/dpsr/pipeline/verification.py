@@ -15,6 +15,7 @@ from pathlib import Path
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import exact
 from dpsr.certify.check import Check
+from dpsr.certify.odds import epsilon_text
 from dpsr.certify.signature import PublicKey
 from dpsr.pipeline.cards import check_card
 from dpsr.privacy.ledger import Event, Ledger
@@ -56,7 +57,7 @@ def _protects(certificate: Certificate, unit: str) -> Check:
     if price is None or price.epsilon == inf:
         own = _UNITS[certificate.unit]
         return Check(False, f"it was asked to protect {_UNITS[unit]}, and this release protects {own} alone")
-    return Check(True, f"it protects {_UNITS[unit]}, as was asked, at epsilon = {price.epsilon:.6g}")
+    return Check(True, f"it protects {_UNITS[unit]}, as was asked, at epsilon = {epsilon_text(price.epsilon)}")
 
 
 def recorded_in(found: Verification, history: Sequence[Event]) -> Verification:

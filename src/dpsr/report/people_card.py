@@ -175,7 +175,7 @@ def page(
             scope=scope,
             bounded=not isinf(epsilon),
             epsilon=odds.epsilon_text(epsilon),
-            delta=f"{certificate.delta:.2g}",
+            delta=odds.epsilon_text(certificate.delta),
             asked=odds.epsilon_text(float(certificate.nominal or 0)),
             exact_epsilon=repr(epsilon),
             factor=odds.factor_text(epsilon),
@@ -199,7 +199,9 @@ def _units(certificate: Certificate, names: dict[str, str]) -> list[tuple[str, s
     """The price for each unit, in words; whether it is the release's own."""
     rows = []
     for unit, price in certificate.protection.items():
-        cost = "not protected" if price is None else f"ε = {odds.epsilon_text(price.epsilon)}, δ = {price.delta:.2g}"
+        cost = "not protected"
+        if price is not None:
+            cost = f"ε = {odds.epsilon_text(price.epsilon)}, δ = {odds.epsilon_text(price.delta)}"
         rows.append((names[unit], cost, unit == certificate.unit))
     return rows
 
