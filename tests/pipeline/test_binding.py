@@ -7,14 +7,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from folders import change_column, change_table, charged, copied, rewrite
+from ledgers_by_hand import insert, next_entry
 
 from dpsr import DPSR
 from dpsr.certify.manifest import sha256_of, write_manifest
 from dpsr.data import realistic
+from dpsr.engine.raw import RawTable
 from dpsr.pipeline.account import Account
 from dpsr.pipeline.publish import publish
 from dpsr.pipeline.verification import verify_release
 from dpsr.privacy.ledger.ledger import Ledger
+from dpsr.release import write_release
 
 
 @pytest.fixture(scope="module")
@@ -136,12 +139,23 @@ def test_a_charge_without_a_record_does_not_vouch_for_a_folder(book, ratings, tm
     ledger = Ledger.open(str(book / "ledger.db"))
     charge = ledger.charge("films", "1", method="default")
     model = DPSR(1.0)
-    from dpsr.engine.raw import RawTable
-    from dpsr.release import write_release
-
     contents = model.fit_table(RawTable.of(ratings), charge=charge.reference)
     folder = write_release(contents, tmp_path / "r")
     assert any("recorded no release" in words for words in asked(folder, book).fails)
+
+
+def test_a_release_of_values_does_not_pass_on_a_charge_for_people(ratings, tmp_path):
+    """The writer refuses to record it; somebody with a team's rights puts the row in, with a digest that fits."""
+    ledger = Ledger.create(str(tmp_path / "ledger.db"), "people", "3", "1e-5", unit="user")
+    charge = ledger.charge("people", "1", "1e-6", method="default", unit="user")
+    folder = write_release(DPSR(1.0).fit_table(RawTable.of(ratings), charge=charge.reference), tmp_path / "r")
+    digests = {name: sha256_of((folder / f"{name}.json").read_bytes()) for name in ("certificate", "manifest")}
+    row = next_entry(ledger, "people", kind="release", charge=charge.id, epsilon="1", **digests)
+    insert(str(tmp_path / "ledger.db"), row)
+    assert verify_release(folder).private, "by itself it is a private release"
+    assert asked(folder, tmp_path).fails == (
+        "the ledger was charged for every whole person, and this release protects the value of a rating alone",
+    )
 
 
 def test_another_ledger_and_another_data_set_know_nothing_of_it(book, ratings, tmp_path):

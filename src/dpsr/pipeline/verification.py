@@ -80,6 +80,9 @@ def _fault(found: Verification, history: Sequence[Event]) -> str | None:
     charge, release = events.get("charge"), events.get("release")
     if charge is None or charge.digest != certificate.charge.digest:
         return "the ledger does not hold the charge that the certificate names"
+    unit = next(event.unit or "value" for event in history if event.dataset == charge.dataset)
+    if certificate.unit != unit:
+        return f"the ledger was charged for {_UNITS[unit]}, and this release protects {_UNITS[certificate.unit]} alone"
     if exact(certificate.epsilon, "epsilon") > charge.epsilon or exact(certificate.delta, "delta") > charge.delta:
         return "the certificate costs more than the ledger was charged"
     if release is None:
