@@ -90,6 +90,16 @@ def test_a_release_of_unknown_price_is_explained_without_a_traceback(tmp_path, d
     assert "> 99.99 %" in dpsr("explain", "--release", folder).out
 
 
+@pytest.mark.parametrize("unit", [{}, {"unit": "user", "delta": 1e-4}], ids=str)
+def test_a_release_that_is_not_private_is_not_explained_as_a_promise(tmp_path, dpsr, unit):
+    ratings = realistic(0, n_users=40, n_items=30, n_ratings=500)
+    folder = DPSR(2.0, random_state=0, **unit).fit(ratings).save(tmp_path / "r")
+    said = " ".join(dpsr("explain", "--release", folder).out.split())
+    assert said.startswith("NOT PRIVATE: the noise came from a seed")
+    assert "What follows is no promise." in said
+    assert json.loads(dpsr("explain", "--release", folder, "--json").out)["reasons"]
+
+
 def test_the_command_prints_what_the_figures_say(dpsr):
     outcome = dpsr("explain", "--epsilon", "1", "--scale", "1:5:1")
     assert outcome.code == 0

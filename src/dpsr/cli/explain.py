@@ -16,6 +16,7 @@ from dpsr.certify.odds import epsilon_text, percent_down, percent_up
 from dpsr.cli.terminal import out
 from dpsr.cli.units import DeltaOption, Unit, UnitOption
 from dpsr.errors import ParameterError
+from dpsr.quoting import for_terminal
 
 if TYPE_CHECKING:
     from dpsr.pipeline.explain import Explanation
@@ -48,7 +49,10 @@ def explain(
         raise ParameterError("explain needs an --epsilon (and perhaps a --scale), or a --release and neither of them.")
     if as_json:
         typer.echo(json.dumps(told.to_dict(), indent=2))
-    elif told.unit == "value":
+        return
+    for reason in told.reasons:
+        out.print(f"[red]NOT PRIVATE[/red]: {for_terminal(reason, 400)}. What follows is no promise.")
+    if told.unit == "value":
         _show(told)
     else:
         _show_people(told)

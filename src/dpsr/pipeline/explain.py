@@ -84,6 +84,9 @@ class Explanation:
     likes: bool = False
     """Whether it is about interactions, not ratings."""
 
+    reasons: tuple[str, ...] = ()
+    """Why the release is NOT PRIVATE: then none of the figures is a promise."""
+
     def to_dict(self) -> dict[str, Any]:
         record = asdict(self)
         prices = [one for one in record["units"].values() if one is not None]
@@ -120,12 +123,13 @@ def explain_release(release: Release | ItemRelease | LikesRelease) -> Explanatio
             for name, one in certificate.protection.items()
         }
         told = _of_people(certificate.epsilon, certificate.delta, certificate.unit, squared_mu, prices)
-        return replace(told, likes=certificate.likes)
+        return replace(told, likes=certificate.likes, reasons=certificate.reasons)
     tables = [table for part in certificate.parts if isinstance(part, ChannelPart) for table in part.tables]
     guess = max(map(guess_right, tables), default=None)
     heaviest = int(release.mask.user_counts.max())
     counts = sorted({*(k for k in COUNTS if k < heaviest), heaviest})
-    return _explanation(release.scale, certificate.epsilon, certificate.delta, guess, counts)
+    told = _explanation(release.scale, certificate.epsilon, certificate.delta, guess, counts)
+    return replace(told, reasons=certificate.reasons)
 
 
 def _of_people(
