@@ -130,6 +130,7 @@ CERTIFICATES = {
         lambda r: r.update(composition="basic: the parts concern the same ratings, so their prices add up"),
         "how the prices of its parts add up",
     ),
+    "a sentence for a version": (lambda r: r.update(software="dpsr 0.1.0, epsilon = 0.01 per person"), "form"),
     "seeded but private": (lambda r: r.update(randomness="seeded"), "although its randomness"),
     "randomness nobody knows": (lambda r: r.update(randomness="dice"), "randomness"),
     "reasons but private": (lambda r: r.update(reasons=["a seed"]), "lists reasons"),
@@ -429,6 +430,15 @@ def test_a_table_that_lost_a_column_is_refused(release, table):
     for lost in whole.column_names:
         found = change_table(release, f"{table}.parquet", lambda _, lost=lost: whole.drop_columns([lost]))
         refused(release, found)
+
+
+SETTINGS = "the model was made with the epsilon, delta and unit that the certificate says were asked for"
+
+
+@pytest.mark.parametrize("settings", [{"epsilon": 0.01}, {"delta": 1e-6}, {"unit": "user"}], ids=str)
+def test_settings_that_the_certificate_does_not_bear_out_are_refused(release, settings):
+    """The card shows them."""
+    refused(release, rewrite(release, "model.json", lambda record: record["settings"].update(settings)), SETTINGS)
 
 
 # -- files

@@ -30,6 +30,14 @@ _ROUNDING = 1e-6
 """Shares of the scale's width by which a prediction may differ: other machines add in another order."""
 
 
+def check_settings(settings: Mapping[str, Any], certificate: Certificate) -> Check:
+    """Whether the model's settings, which the card shows, are what the certificate says was asked for."""
+    asked, unit = certificate.nominal, settings.get("unit", certificate.unit)
+    epsilon, delta = settings.get("epsilon", asked), settings.get("delta")
+    fit = unit == certificate.unit and asked in (None, epsilon) and delta in (None, certificate.nominal_delta)
+    return Check(fit, "the model was made with the epsilon, delta and unit that the certificate says were asked for")
+
+
 def check_method(
     method: str, settings: Mapping[str, Any], columns: Mapping[str, Any], certificate: Certificate
 ) -> Iterator[Check]:

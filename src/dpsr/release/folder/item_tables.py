@@ -30,6 +30,7 @@ from dpsr.certify.check import CERTIFICATE, Check
 from dpsr.certify.json_schema import MalformedError
 from dpsr.certify.people import NAMES
 from dpsr.errors import ReleaseError
+from dpsr.release.folder.consistency import check_settings
 from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, NOT_PRIVATE, SYNTHETIC, warning_text
 from dpsr.release.folder.model_form import MODEL_FORMAT, check_model, covariance_of, read_model, scale_of
 from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table, titles_of, vocabulary, writer
@@ -105,6 +106,7 @@ def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tupl
     checks.append(Check(not wrong, words if not wrong else f"{wrong[0]} is not what the certificate states"))
     index = ItemIndex(named if declared else None, named)
     release = ItemRelease(side, index, certificate, record["method"], record["settings"], titles, synthesis_of(record))
+    checks.append(check_settings(record["settings"], certificate))
     checks += check_synthetic(release, files.get(SYNTHETIC), record["synthetic"])
     return checks, release if all(check.holds for check in checks) else None
 

@@ -24,6 +24,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.check import CERTIFICATE, Check
 from dpsr.certify.json_schema import MalformedError
 from dpsr.errors import ReleaseError
+from dpsr.release.folder.consistency import check_settings
 from dpsr.release.folder.item_tables import (
     check_sizes,
     check_synthetic,
@@ -86,6 +87,7 @@ def read_likes(files: Mapping[str, bytes], certificate: Certificate) -> tuple[li
     index = ItemIndex(named if declared else None, named)
     asked = synthesis_of(record)
     release = LikesRelease(side, index, certificate, record["method"], record["settings"], titles, asked)
+    checks.append(check_settings(record["settings"], certificate))
     checks += check_synthetic(release, files.get(SYNTHETIC), record["synthetic"])
     return checks, release if all(check.holds for check in checks) else None
 

@@ -21,7 +21,7 @@ from dpsr.arrays import Ints
 from dpsr.certify import Certificate
 from dpsr.certify.check import Check
 from dpsr.certify.json_schema import MalformedError
-from dpsr.release.folder.consistency import check_consistency, check_method
+from dpsr.release.folder.consistency import check_consistency, check_method, check_settings
 from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS, USERS
 from dpsr.release.folder.model_form import NOISY_COLUMNS, noisy_of, personal_of, prior_of, read_model, scale_of
 from dpsr.release.folder.parquet import MOST_ROWS, Column, read_table, titles_of, vocabulary
@@ -72,6 +72,7 @@ def read_values(files: Mapping[str, bytes], certificate: Certificate) -> tuple[l
     wrong = [Check(False, words) for words in _contradictions(found, certificate)]
     shape = f"{mask.n_ratings:,} ratings, {mask.n_users:,} users, {mask.n_items:,} items, scale {scale}"
     checks += wrong or [Check(True, f"the tables have the shape the certificate states: {shape}")]
+    checks.append(check_settings(record["settings"], certificate))
     checks += check_method(record["method"], record["settings"], ratings, certificate)
     checks += check_consistency(model, mask, ratings["rating"], certificate)
     return checks, release if all(check.holds for check in checks) else None
