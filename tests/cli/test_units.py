@@ -54,7 +54,9 @@ def test_people_are_released_verified_explained_and_served(dpsr, csv, catalogue,
     assert "outside the catalogue" in outcome.out
     assert "No list of items was declared" not in outcome.out
     assert "Items that have a name, and may be on lists: 29." in outcome.out
-    assert dpsr("verify", folder, "--unit", unit).code == 0
+    verified = dpsr("verify", folder, "--unit", unit)
+    assert verified.code == 0
+    assert "as was asked, at epsilon = 5, delta = 0.0001" in " ".join(verified.out.split())
     assert f"unit: {unit}" in dpsr("personalise", folder, csv, "--out", tmp_path / "l.parquet").out
     lists = pq.read_table(tmp_path / "l.parquet")
     assert lists.num_rows > 100

@@ -57,7 +57,10 @@ def _protects(certificate: Certificate, unit: str) -> Check:
     if price is None or price.epsilon == inf:
         own = _UNITS[certificate.unit]
         return Check(False, f"it was asked to protect {_UNITS[unit]}, and this release protects {own} alone")
-    return Check(True, f"it protects {_UNITS[unit]}, as was asked, at epsilon = {epsilon_text(price.epsilon)}")
+    cost = f"epsilon = {epsilon_text(price.epsilon)}" + (
+        f", delta = {epsilon_text(price.delta)}" if price.delta else ""
+    )
+    return Check(True, f"it protects {_UNITS[unit]}, as was asked, at {cost}")
 
 
 def recorded_in(found: Verification, history: Sequence[Event]) -> Verification:

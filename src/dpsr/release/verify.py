@@ -64,6 +64,7 @@ class Verification:
         return {
             "intact": self.intact,
             "private": self.private,
+            "unit": found.unit if found else None,
             "epsilon": found.to_record()["epsilon"] if found else None,
             "delta": found.delta if found else None,
             "reasons": list(found.reasons) if found else [],
