@@ -19,6 +19,9 @@ from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.certify.certificate import ChargeReference
 from dpsr.data import realistic
 from dpsr.pipeline.cards import card_of, expected_accuracy
+from dpsr.privacy.channels import gaussian
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import privatise
 from dpsr.report import Budget, card
 from dpsr.report.card import LIMITS
 from dpsr.types import Mask, Model
@@ -265,3 +268,11 @@ def test_the_card_of_a_release_of_people_never_rounds_delta_down():
     page = card_of(DPSR(2.0, unit="user", delta=1.0449e-6, random_state=0).fit(ratings).release)
     assert "1e-06" not in page
     assert page.count("δ = 1.045e-06") == 4, "under the headline, and for each of three units"
+
+
+def test_nor_does_the_card_of_values_with_a_delta():
+    ratings = realistic(0, n_users=40, n_items=30, n_ratings=500)
+    private = privatise(ratings, gaussian(ratings.scale, 2.0, 1.0449e-6), noise=NoiseSource.system())
+    release = DPSR.paper(rank=2).reconstruct(private).release
+    (shown,) = re.findall("δ = ([^ ]+) per rating", card_of(release.contents))
+    assert release.certificate.delta <= float(shown) <= 1.001 * release.certificate.delta

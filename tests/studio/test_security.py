@@ -7,6 +7,7 @@ import pytest
 from studio_process import Studio, run, studio_in
 
 from dpsr import DPSR
+from dpsr.certify.manifest import write_manifest
 from dpsr.data import realistic
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.studio.session import Sessions
@@ -189,6 +190,9 @@ def test_the_card_is_served_so_that_it_can_reach_nothing_not_even_the_studio(ins
     card.write_text(card.read_text().replace("PRIVATE", "private", 1))
     assert inside.ask("GET", "/card?out=carded")[0] == 422
     assert "was changed" in inside.ask("GET", "/release?out=carded")[1]
+    write_manifest(folder / "carded")
+    assert inside.ask("GET", "/card?out=carded")[:2] == (200, page), "the tables' own page, whatever the folder's says"
+    assert "card.html is not the page that the tables give" in inside.ask("GET", "/release?out=carded")[1]
 
 
 def test_a_port_that_is_taken_is_refused_in_a_sentence(inside, folder):

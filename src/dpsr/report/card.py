@@ -142,6 +142,7 @@ def _promise(contents: Contents) -> dict[str, Any]:
         "method": contents.method,
         "bounded": not isinf(epsilon),
         "epsilon": odds.epsilon_text(epsilon),
+        "delta": odds.epsilon_text(certificate.delta),
         "asked": None if certificate.nominal is None else odds.epsilon_text(float(certificate.nominal)),
         "exact_epsilon": repr(epsilon),
         "factor": odds.factor_text(epsilon),

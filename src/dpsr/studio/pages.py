@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from dpsr.certify.odds import belief_at_most, factor_text, percent_up
+from dpsr.certify.odds import belief_at_most, epsilon_text, factor_text, percent_up
 from dpsr.database import is_address
 from dpsr.errors import DpsrError
 from dpsr.studio import commands
@@ -163,21 +163,24 @@ def show_release(visit: Visit) -> Response:
         problem=found.words,
         command=commands.shown(arguments),
         ledger=_ledger(chosen) if chosen.ledger else None,
+        price=epsilon_text,
         **_odds(str((found.record or {}).get("epsilon") or "")),
     )
 
 
 def show_card(visit: Visit) -> Response:
-    """The card of a folder that holds together, in a page that can reach nothing: not even this studio."""
+    """The card of a folder that holds together, in a page that can reach nothing: not even this studio.
+
+    It is drawn from the tables: the page in a stranger's folder may say something else.
+    """
+    from dpsr.pipeline.cards import drawn_again
     from dpsr.report.card import page_policy, source
     from dpsr.studio import tryout
 
     try:
-        card = tryout.opened(visit.chosen.out).card
+        card = drawn_again(tryout.opened(visit.chosen.out))
     except DpsrError as error:
         raise Refusal(422, str(error)) from None
-    if card is None:
-        raise Refusal(404, "A release must have a card to be shown, and this one has none. Draw it again: dpsr card.")
     policy = page_policy(source("card.css"), source("card.js"))
     headers = {"content-security-policy": f"{policy}; sandbox allow-scripts; frame-ancestors 'self'"}
     return Response(card, headers=headers, media_type="text/html")
