@@ -78,13 +78,13 @@ def test_three_uncharged_releases_do_not_pass_on_the_record_of_one_that_was_char
 def test_raw_ratings_under_a_certificate_that_was_charged_are_found(book, folder, ratings):
     raw = ratings.to_arrow()["rating"].to_pylist()
     by_itself = change_column(folder, "ratings.parquet", "rating", lambda _: raw)
-    assert by_itself.fails == ("every released rating is what the model predicts of it",), "without a ledger, even"
+    assert by_itself.fails == ("not every released rating is what the model predicts of it",), "without a ledger, even"
     (folder / "card.html").unlink()
     write_manifest(folder)
     assert any("another manifest" in words for words in asked(folder, book).fails)
 
 
-NO_COLUMN = "the table of ratings has no column but those that its method makes"
+NO_COLUMN = "the table of ratings has a column that its method does not make"
 
 
 def test_raw_ratings_do_not_pass_as_a_column_that_the_method_does_not_make(book, folder, ratings):
@@ -98,7 +98,7 @@ def test_raw_ratings_do_not_pass_as_a_column_that_the_method_does_not_make(book,
     assert put.fails == (NO_COLUMN,)
     settings = {"n_iter": 7, "period": 5}
     said_to_be_paper = rewrite(folder, "model.json", lambda record: record.update(method="paper", settings=settings))
-    assert said_to_be_paper.fails == ("the certificate's parts are what the method asks",)
+    assert said_to_be_paper.fails == ("the certificate's parts are not what the method asks",)
 
 
 def test_noisy_ratings_that_nobody_bought_are_refused(ratings, tmp_path):

@@ -432,7 +432,7 @@ def test_a_table_that_lost_a_column_is_refused(release, table):
         refused(release, found)
 
 
-SETTINGS = "the model was made with the epsilon, delta and unit that the certificate says were asked for"
+SETTINGS = "the model was made with another epsilon, delta or unit than the certificate says was asked for"
 
 
 @pytest.mark.parametrize("settings", [{"epsilon": 0.01}, {"delta": 1e-6}, {"unit": "user"}], ids=str)

@@ -121,7 +121,8 @@ def _terms(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
     yield Check(record["promise"] == certificate.promise, f"the unit of protection is the {words}")
     protection = certificate.to_record()["protection"]
     yield Check(record["protection"] == protection, "what it states for each unit follows from its price")
-    yield Check(record["composition"] == certificate.composition, "it says how the prices of its parts add up")
+    said = record["composition"] == certificate.composition
+    yield Check(said, f"it says {'how' if said else 'wrongly how'} the prices of its parts add up")
     kinds = {"person": "user", "rating": "rating"}
     own = all(kinds.get(part.kind, "value") == unit for part in certificate.parts)
     yield Check(own, "every part asks about that unit")

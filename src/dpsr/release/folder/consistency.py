@@ -35,7 +35,8 @@ def check_settings(settings: Mapping[str, Any], certificate: Certificate) -> Che
     asked, unit = certificate.nominal, settings.get("unit", certificate.unit)
     epsilon, delta = settings.get("epsilon", asked), settings.get("delta")
     fit = unit == certificate.unit and asked in (None, epsilon) and delta in (None, certificate.nominal_delta)
-    return Check(fit, "the model was made with the epsilon, delta and unit that the certificate says were asked for")
+    held = "the epsilon, delta and unit that" if fit else "another epsilon, delta or unit than"
+    return Check(fit, f"the model was made with {held} the certificate says was asked for")
 
 
 def check_method(
@@ -44,10 +45,12 @@ def check_method(
     """Whether the certificate's parts are this method's, and so are the columns of its table."""
     single = [part.name == "ratings" for part in certificate.parts]
     paper = method != "default"
-    yield Check(all(single) == paper, "the certificate's parts are what the method asks")
+    own = all(single) == paper
+    yield Check(own, f"the certificate's parts are {'' if own else 'not '}what the method asks")
     moved = paper and settings.get("n_iter", 0) % max(settings.get("period", 1), 1) > 0
     fit = (moved or "predicted" not in columns) and ((any(single) and not paper) or "noisy" not in columns)
-    yield Check(fit, "the table of ratings has no column but those that its method makes")
+    held = "no column but those that its method makes" if fit else "a column that its method does not make"
+    yield Check(fit, f"the table of ratings has {held}")
 
 
 def check_consistency(model: Model, mask: Mask, ratings: Floats, certificate: Certificate) -> Iterator[Check]:
@@ -60,7 +63,8 @@ def check_consistency(model: Model, mask: Mask, ratings: Floats, certificate: Ce
         if model.observed is None
         else "its column predicted says, with which the method ends"
     )
-    yield Check(_is_predicted(model, mask, ratings), f"every released rating is what {says}")
+    fit = _is_predicted(model, mask, ratings)
+    yield Check(fit, f"{'' if fit else 'not '}every released rating is what {says}")
 
 
 def steps_fit(part: SumsPart | DividedSumsPart, scale: Scale) -> bool:
