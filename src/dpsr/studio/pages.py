@@ -169,18 +169,16 @@ def show_release(visit: Visit) -> Response:
 
 
 def show_card(visit: Visit) -> Response:
-    """The card of a folder that holds together, in a page that can reach nothing: not even this studio.
-
-    It is drawn from the tables: the page in a stranger's folder may say something else.
-    """
-    from dpsr.pipeline.cards import drawn_again
+    """The card of a folder that holds together, in a page that can reach nothing: not even this studio."""
     from dpsr.report.card import page_policy, source
     from dpsr.studio import tryout
 
     try:
-        card = drawn_again(tryout.opened(visit.chosen.out))
+        card = tryout.opened(visit.chosen.out).card
     except DpsrError as error:
         raise Refusal(422, str(error)) from None
+    if card is None:
+        raise Refusal(404, "A release must have a card to be shown, and this one has none. Draw it again: dpsr card.")
     policy = page_policy(source("card.css"), source("card.js"))
     headers = {"content-security-policy": f"{policy}; sandbox allow-scripts; frame-ancestors 'self'"}
     return Response(card, headers=headers, media_type="text/html")
