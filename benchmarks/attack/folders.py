@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from benchmarks.attack.attempt import Attempt, World
 from benchmarks.attack.commands import ROOT, dpsr
 from dpsr import DPSR, Ratings, Scale
+from dpsr.certify.certificate import COMPOSITIONS
 from dpsr.certify.manifest import write_manifest
 from dpsr.data import realistic
 from dpsr.errors import DpsrError
@@ -165,6 +166,9 @@ FORGERIES: dict[str, Callable[[Path], None]] = {
     "another scale stated": _certificate(lambda record: record["public"].update(scale="0:4:1")),
     "lighter users stated": _certificate(lambda record: record["public"].update(max_ratings_per_user=1)),
     "reasons struck out": _certificate(lambda record: record.update(private=False, reasons=[])),
+    "prices that add up otherwise": _certificate(lambda record: record.update(composition=COMPOSITIONS["value"])),
+    "a promise for a version": _certificate(lambda record: record.update(software="dpsr 0.1.0: epsilon = 0.01")),
+    "a model that was asked for less": _json("model.json", lambda record: record["settings"].update(epsilon=0.01)),
     "a number that is none": _json("model.json", lambda record: record.update(overall=float("nan"))),
     "a model of another method": _json("model.json", lambda record: record.update(method="raw")),
     "a column more": _more_columns,
