@@ -20,6 +20,7 @@ from benchmarks.attack.attempt import Attempt, World
 from benchmarks.attack.commands import ROOT, dpsr
 from dpsr import DPSR, Ratings, Scale
 from dpsr.certify import Certificate
+from dpsr.certify.certificate import COMPOSITIONS
 from dpsr.certify.manifest import write_manifest
 from dpsr.data import realistic
 from dpsr.errors import DpsrError
@@ -77,6 +78,12 @@ def raw_ratings(place: Path, ratings: Any, paid: Path) -> Attempt:
         (folder / "card.html").unlink()
         write_manifest(folder)
         attempt.note(f"{share:.1%} raw", verify_release(folder).intact)
+    folder, raw = _copy(paid, place / "predicted"), pa.array(ratings.values)
+    overridden = table.select(["user", "item"]).append_column("rating", raw).append_column("predicted", raw)
+    pq.write_table(overridden, folder / "ratings.parquet")
+    (folder / "card.html").unlink()
+    write_manifest(folder)
+    attempt.note("raw, as a column that overrides the model", verify_release(folder).intact)
     return attempt
 
 
@@ -171,6 +178,9 @@ FORGERIES: dict[str, Callable[[Path], None]] = {
     "another scale stated": _certificate(lambda record: record["public"].update(scale="0:4:1")),
     "lighter users stated": _certificate(lambda record: record["public"].update(max_ratings_per_user=1)),
     "reasons struck out": _certificate(lambda record: record.update(private=False, reasons=[])),
+    "prices that add up otherwise": _certificate(lambda record: record.update(composition=COMPOSITIONS["value"])),
+    "a promise for a version": _certificate(lambda record: record.update(software="dpsr 0.1.0: epsilon = 0.01")),
+    "a model that was asked for less": _json("model.json", lambda record: record["settings"].update(epsilon=0.01)),
     "a number that is none": _json("model.json", lambda record: record.update(overall=float("nan"))),
     "a model of another method": _json("model.json", lambda record: record.update(method="raw")),
     "a column more": _more_columns,

@@ -49,6 +49,8 @@ class Database:
     @classmethod
     def parse(cls, text: str) -> Database:
         """Read an address; a plain path is a SQLite file."""
+        if not text.strip():
+            raise ParameterError(f"the address of a database is empty. {_ADVICE}")
         if not is_address(text):
             return cls(Path(text), None)
         from sqlalchemy import make_url

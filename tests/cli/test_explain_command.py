@@ -90,6 +90,16 @@ def test_a_release_of_unknown_price_is_explained_without_a_traceback(tmp_path, d
     assert "> 99.99 %" in dpsr("explain", "--release", folder).out
 
 
+@pytest.mark.parametrize("unit", [{}, {"unit": "user", "delta": 1e-4}], ids=str)
+def test_a_release_that_is_not_private_is_not_explained_as_a_promise(tmp_path, dpsr, unit):
+    ratings = realistic(0, n_users=40, n_items=30, n_ratings=500)
+    folder = DPSR(2.0, random_state=0, **unit).fit(ratings).save(tmp_path / "r")
+    said = " ".join(dpsr("explain", "--release", folder).out.split())
+    assert said.startswith("NOT PRIVATE: the noise came from a seed")
+    assert "What follows is no promise." in said
+    assert json.loads(dpsr("explain", "--release", folder, "--json").out)["reasons"]
+
+
 def test_the_command_prints_what_the_figures_say(dpsr):
     outcome = dpsr("explain", "--epsilon", "1", "--scale", "1:5:1")
     assert outcome.code == 0
@@ -153,10 +163,18 @@ def test_a_release_of_people_is_explained_by_its_own_prices(tmp_path):
     assert told.chance_beyond > 5 * told.delta
 
 
-def test_what_was_left_unspent_does_not_make_a_guess_worse():
-    """A course of answers that spends little would state a chance that other courses exceed."""
-    likes = realistic(0, n_users=80, n_items=30, n_ratings=900).liked(1)
-    model = DPSR(2.0, unit="user", delta=1e-5, random_state=0).fit(likes)
-    little = replace(model.certificate, parts=model.certificate.parts[:1])
-    told = explain_release(replace(model.release, certificate=little))
-    assert told.guess_there == explain(None, 2.0, unit="user", delta=1e-5).guess_there
+def test_what_a_course_of_answers_saved_does_not_lower_how_often_somebody_is_found():
+    """Promised is what holds whatever the answers; a certificate whose questions cost less promises no more."""
+    ratings = realistic(0, n_users=80, n_items=30, n_ratings=900)
+    release = DPSR(2.0, unit="user", delta=1e-5, random_state=0).fit(ratings).release
+    spared = replace(release.certificate, parts=release.certificate.parts[:1])
+    assert spared.mu < release.certificate.mu / 2
+    told, whole = explain_release(replace(release, certificate=spared)), explain_release(release)
+    assert told.guess_there == pytest.approx(whole.guess_there, abs=1e-6)
+
+
+def test_delta_and_what_a_person_adds_up_to_are_never_rounded_down(dpsr):
+    told = dpsr("explain", "--epsilon", "1.0000004", "--unit", "user", "--delta", "1.0049e-6").out
+    assert "epsilon = 1.00001, delta = 1.005e-06" in told
+    assert "of 995,123 such promises" in told
+    assert "| 5 | 5.001 |" in " ".join(dpsr("explain", "--epsilon", "1.00004").out.replace("│", "|").split())

@@ -25,6 +25,12 @@ def head_of(dpsr, book):
     return json.loads(dpsr("ledger", "show", "--ledger", book, "--json").out)[0]["head"]
 
 
+def test_init_says_how_much_delta_may_be_spent_where_some_may(dpsr, address):
+    budget = ["--dataset", "people", "--epsilon", "3", "--delta", "1e-5", "--unit", "user"]
+    said = " ".join(dpsr("ledger", "init", "--ledger", address, *budget).out.split())
+    assert "people may cost epsilon = 3, delta = 1e-5 in all, for one person" in said
+
+
 def test_init_says_what_may_be_spent_and_how_and_is_done_once(dpsr, address):
     arguments = ["ledger", "init", "--ledger", address, "--dataset", "films", "--epsilon", "0.30", "--unit", "value"]
     assert "films may cost epsilon = 0.30 in all, for the value of one rating" in " ".join(dpsr(*arguments).out.split())

@@ -50,6 +50,12 @@ def test_a_release_is_charged_recorded_and_said_before_and_after(dpsr, csv, tmp_
     assert release.certificate == hashlib.sha256((tmp_path / "r" / "certificate.json").read_bytes()).hexdigest()
 
 
+def test_an_empty_address_is_a_variable_nobody_set_and_makes_no_release_without_a_charge(dpsr, csv, tmp_path):
+    outcome = dpsr("release", csv, *options(tmp_path / "r"), "--ledger", "")
+    assert (outcome.code, outcome.err.startswith("error: the address of a database is empty.")) == (2, True)
+    assert not (tmp_path / "r").exists()
+
+
 def test_an_exhausted_ledger_refuses_in_a_sentence_and_leaves_nothing(dpsr, csv, tmp_path, ledger):
     for name in ("a", "b"):
         assert dpsr("release", csv, *options(tmp_path / name), "--ledger", tmp_path / "ledger.db").code == 0

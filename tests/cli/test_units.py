@@ -54,7 +54,9 @@ def test_people_are_released_verified_explained_and_served(dpsr, csv, catalogue,
     assert "outside the catalogue" in outcome.out
     assert "No list of items was declared" not in outcome.out
     assert "Items that have a name, and may be on lists: 29." in outcome.out
-    assert dpsr("verify", folder, "--unit", unit).code == 0
+    verified = dpsr("verify", folder, "--unit", unit)
+    assert verified.code == 0
+    assert "as was asked, at epsilon = 5, delta = 0.0001" in " ".join(verified.out.split())
     assert f"unit: {unit}" in dpsr("personalise", folder, csv, "--out", tmp_path / "l.parquet").out
     lists = pq.read_table(tmp_path / "l.parquet")
     assert lists.num_rows > 100
@@ -96,14 +98,18 @@ def test_what_does_not_go_together_is_refused_before_anything_is_spent(dpsr, csv
 def test_a_ledger_keeps_epsilon_and_delta_for_one_unit_and_refuses_another(dpsr, csv, tmp_path):
     book = Ledger.create(str(tmp_path / "l.db"), "films", "9", "1e-3", unit="user")
     ledger = ["--ledger", tmp_path / "l.db"]
-    assert release(dpsr, csv, tmp_path / "a", "--unit", "user", "--delta", "1e-4", *ledger).code == 0
+    done = release(dpsr, csv, tmp_path / "a", "--unit", "user", "--delta", "1e-4", *ledger)
+    assert done.code == 0
+    words = " ".join(done.out.split())
+    assert "epsilon = 9 is left of 9, 4 will be; delta = 0.001 is left of 0.001, 0.0009 will be." in words
+    assert "The ledger has epsilon = 4 left of 9 and delta = 0.0009 left of 0.001 for films." in words
     budget = book.budget()
     assert (float(budget.spent_epsilon), float(budget.spent_delta)) == (5.0, 1e-4)
     assert dpsr("verify", tmp_path / "a", *ledger).code == 0
     assert all(event.fingerprint is None for event in book.history()), "who is there is nobody's business"
     other = release(dpsr, csv, tmp_path / "b", "--unit", "value", *ledger)
     assert other.code == 2
-    assert "user" in other.err
+    assert "(unit 'user'), and a charge for unit 'value' was asked for" in other.err
     assert book.budget().charges == 1
 
 

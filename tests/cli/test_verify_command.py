@@ -27,6 +27,7 @@ def test_a_sound_release_is_said_to_hold(dpsr, sound):
     assert "not somebody who rewrote every file" in outcome.out
     record = json.loads(dpsr("verify", sound, "--json").out)
     assert record["accepted"]
+    assert record["unit"] == "value", "an epsilon says nothing without it"
     assert record["fails"] == []
 
 

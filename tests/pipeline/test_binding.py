@@ -3,17 +3,21 @@
 import json
 import shutil
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from folders import change_column, charged, copied, rewrite
+from folders import change_column, change_table, charged, copied, rewrite
+from ledgers_by_hand import insert, next_entry
 
 from dpsr import DPSR
 from dpsr.certify.manifest import sha256_of, write_manifest
 from dpsr.data import realistic
+from dpsr.engine.raw import RawTable
 from dpsr.pipeline.account import Account
 from dpsr.pipeline.publish import publish
 from dpsr.pipeline.verification import verify_release
 from dpsr.privacy.ledger.ledger import Ledger
+from dpsr.release import write_release
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +78,47 @@ def test_three_uncharged_releases_do_not_pass_on_the_record_of_one_that_was_char
 def test_raw_ratings_under_a_certificate_that_was_charged_are_found(book, folder, ratings):
     raw = ratings.to_arrow()["rating"].to_pylist()
     by_itself = change_column(folder, "ratings.parquet", "rating", lambda _: raw)
-    assert by_itself.fails == ("every released rating is what the model predicts of it",), "without a ledger, even"
+    assert by_itself.fails == ("not every released rating is what the model predicts of it",), "without a ledger, even"
     (folder / "card.html").unlink()
     write_manifest(folder)
     assert any("another manifest" in words for words in asked(folder, book).fails)
+
+
+NO_COLUMN = "the table of ratings has a column that its method does not make"
+
+
+def test_raw_ratings_do_not_pass_as_a_column_that_the_method_does_not_make(book, folder, ratings):
+    """`predicted` overrides the model and `noisy` is taken as it is: where nothing makes them, they are refused."""
+    raw = ratings.to_arrow()["rating"].combine_chunks()
+    put = change_table(
+        folder,
+        "ratings.parquet",
+        lambda table: table.select(["user", "item"]).append_column("rating", raw).append_column("predicted", raw),
+    )
+    assert put.fails == (NO_COLUMN,)
+    settings = {"n_iter": 7, "period": 5}
+    said_to_be_paper = rewrite(folder, "model.json", lambda record: record.update(method="paper", settings=settings))
+    assert said_to_be_paper.fails == ("the certificate's parts are not what the method asks",)
+
+
+def test_noisy_ratings_that_nobody_bought_are_refused(ratings, tmp_path):
+    folder = DPSR(0.05).fit(ratings).save(tmp_path / "r")
+    assert not any(part.name == "ratings" for part in verify_release(folder).certificate.parts)
+    raw = ratings.to_arrow()["rating"].combine_chunks().cast(pa.float32())
+    put = change_table(folder, "ratings.parquet", lambda t: t.append_column("noisy", raw).append_column("weight", raw))
+    assert put.fails == (NO_COLUMN,)
+
+
+@pytest.mark.parametrize(("n_iter", "period"), [(5, 5), (7, 0)])
+def test_a_column_that_overrides_the_paper_s_model_needs_iterations_after_the_last_projection(
+    ratings, tmp_path, n_iter, period
+):
+    folder = DPSR.paper(1.0, n_iter=7, period=5).fit(ratings).save(tmp_path / "r")
+    found = verify_release(folder)
+    assert found.private, found.fails
+    assert "every released rating is what its column predicted says, with which the method ends" in found.holds
+    said = rewrite(folder, "model.json", lambda record: record["settings"].update(n_iter=n_iter, period=period))
+    assert said.fails == (NO_COLUMN,)
 
 
 def test_a_certificate_with_another_charge_in_its_place_is_found(book, folder):
@@ -98,12 +139,23 @@ def test_a_charge_without_a_record_does_not_vouch_for_a_folder(book, ratings, tm
     ledger = Ledger.open(str(book / "ledger.db"))
     charge = ledger.charge("films", "1", method="default")
     model = DPSR(1.0)
-    from dpsr.engine.raw import RawTable
-    from dpsr.release import write_release
-
     contents = model.fit_table(RawTable.of(ratings), charge=charge.reference)
     folder = write_release(contents, tmp_path / "r")
     assert any("recorded no release" in words for words in asked(folder, book).fails)
+
+
+def test_a_release_of_values_does_not_pass_on_a_charge_for_people(ratings, tmp_path):
+    """The writer refuses to record it; somebody with a team's rights puts the row in, with a digest that fits."""
+    ledger = Ledger.create(str(tmp_path / "ledger.db"), "people", "3", "1e-5", unit="user")
+    charge = ledger.charge("people", "1", "1e-6", method="default", unit="user")
+    folder = write_release(DPSR(1.0).fit_table(RawTable.of(ratings), charge=charge.reference), tmp_path / "r")
+    digests = {name: sha256_of((folder / f"{name}.json").read_bytes()) for name in ("certificate", "manifest")}
+    row = next_entry(ledger, "people", kind="release", charge=charge.id, epsilon="1", **digests)
+    insert(str(tmp_path / "ledger.db"), row)
+    assert verify_release(folder).private, "by itself it is a private release"
+    assert asked(folder, tmp_path).fails == (
+        "the ledger was charged for every whole person, and this release protects the value of a rating alone",
+    )
 
 
 def test_another_ledger_and_another_data_set_know_nothing_of_it(book, ratings, tmp_path):
@@ -163,11 +215,21 @@ def test_a_card_that_says_something_else_than_the_tables_is_found(book, folder):
     assert any("card.html is not the page" in words for words in verify_release(folder).fails)
 
 
-def test_a_card_by_another_version_is_noted_and_not_blessed(book, folder):
+def test_a_card_that_is_said_to_be_by_another_version_is_not_taken_at_its_word(folder):
     page = (folder / "card.html").read_text("utf-8")
     (folder / "card.html").write_text(page.replace("PRIVATE", "VERY PRIVATE", 1), "utf-8")
     rewrite(folder, "certificate.json", lambda record: record.update(software="dpsr 0.0.9"))
-    found = verify_release(folder)
-    assert found.intact
+    (words,) = verify_release(folder).fails
+    assert "card.html is not the page" in words
+    assert "dpsr 0.0.9 is said to have drawn it: verify with that version" in words
+
+
+def test_a_card_by_another_version_is_noted_where_somebody_vouches_for_the_folder(book, monkeypatch):
+    """A version to come that draws another page."""
+    monkeypatch.setattr("dpsr.pipeline.cards.software", lambda: "dpsr 9.9.9")
+    monkeypatch.setattr("dpsr.pipeline.cards.drawn_again", lambda found: b"another page")
+    found = asked(book / "r", book)
+    assert found.private, found.fails
     assert any("card.html was not checked" in words for words in found.notes)
     assert not any("card.html" in words for words in found.holds)
+    assert not verify_release(book / "r").intact

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from dpsr import DPSR, Ratings, Scale
+from dpsr import DPSR, Ratings, Scale, load_release
+from dpsr.data import realistic
 from dpsr.errors import PrivacyError
+from dpsr.pipeline.verification import verify_release
+from dpsr.privacy.channels import randomised_response
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import privatise
 from dpsr.release.verify import verify
 
 
@@ -50,3 +55,30 @@ def test_ratings_declared_private_are_saved_and_examined_as_not_private(ratings,
 @pytest.mark.parametrize("scale", [Scale(1000001, 1000005), Scale(0.1, 0.7, 0.1), Scale(-1e-7, 3e-7, 1e-7)])
 def test_a_scale_is_written_with_every_digit(scale):
     assert Scale.parse(str(scale)) == scale
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DPSR(np.float32(0.7)),
+        DPSR(np.float32(2.7), unit="user", delta=np.float32(1e-5)),
+        DPSR.paper(np.float32(0.7), rank=np.int32(2)),
+    ],
+    ids=str,
+)
+def test_a_number_of_numpy_s_is_stated_as_the_folder_reads_it_back(estimator, tmp_path):
+    """The card of such a release was not the page that its own tables gave."""
+    folder = estimator.fit(realistic(0, n_users=40, n_items=30, n_ratings=500)).save(tmp_path / "r")
+    found = verify_release(folder)
+    assert found.private, found.fails
+    assert f"{float(estimator.epsilon)}" in (folder / "model.json").read_text("utf-8")
+
+
+def test_settings_of_noise_that_somebody_else_drew_are_not_stated(tmp_path):
+    ratings = realistic(0, n_users=40, n_items=30, n_ratings=500)
+    private = privatise(ratings, randomised_response(ratings.scale, 2.0), noise=NoiseSource.system())
+    folder = DPSR.paper(epsilon=1.0, rank=2).reconstruct(private).save(tmp_path / "r")
+    found = verify_release(folder)
+    assert found.private, found.fails
+    assert found.certificate.nominal == 2.0
+    assert not {"epsilon", "alpha", "as_published"} & set(load_release(folder).settings)

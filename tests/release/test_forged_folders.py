@@ -13,12 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from folders import change_column, change_table, charged, copied, resealed, restated, rewrite, without
 
-from dpsr import DPSR, load_release
+from dpsr import DPSR, Ratings, load_release
 from dpsr.certify.check import check_certificate
+from dpsr.certify.json_schema import MalformedError
 from dpsr.certify.table_price import epsilon_of
 from dpsr.data import realistic
 from dpsr.errors import ReleaseError
 from dpsr.release import verify
+from dpsr.release.folder.parquet_pages import ColumnChunk, read_footer
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +137,11 @@ CERTIFICATES = {
     "another promise": (lambda r: r.update(promise="All ratings of one person."), "promise"),
     "a person protected": (lambda r: r["protection"].update(user={"epsilon": 1.0, "delta": 0.0}), "for each unit"),
     "another composition": (lambda r: r.update(composition="the dearest part"), "composition"),
+    "the composition of another certificate": (
+        lambda r: r.update(composition="basic: the parts concern the same ratings, so their prices add up"),
+        "how the prices of its parts add up",
+    ),
+    "a sentence for a version": (lambda r: r.update(software="dpsr 0.1.0, epsilon = 0.01 per person"), "form"),
     "seeded but private": (lambda r: r.update(randomness="seeded"), "although its randomness"),
     "randomness nobody knows": (lambda r: r.update(randomness="dice"), "randomness"),
     "reasons but private": (lambda r: r.update(reasons=["a seed"]), "lists reasons"),
@@ -359,6 +366,25 @@ def repeated(table):
     return table.set_column(1, "item", pa.array(items))
 
 
+def annotated(column):
+    """A note on one column."""
+
+    def change(table):
+        place = table.column_names.index(column)
+        field = table.schema.field(place).with_metadata({"raw": "1,2,3"})
+        return table.set_column(place, field, table[column])
+
+    return change
+
+
+def annotated_inside(table):
+    """A note on the members of the factors."""
+    place = table.column_names.index("factors")
+    member = pa.field("element", pa.float64(), metadata={"raw": "1,2,3"})
+    kind = pa.list_(member, table.schema.field(place).type.list_size)
+    return table.set_column(place, pa.field("factors", kind), table["factors"].cast(kind))
+
+
 TABLES = {
     "raw ratings beside": ("ratings", lambda t: t.append_column("raw", t["rating"]), "its columns are"),
     "raw ratings beside users": ("users", lambda t: t.append_column("raw", t["mean"]), "its columns are"),
@@ -370,6 +396,8 @@ TABLES = {
     "a row too many": ("users", lambda t: pa.concat_tables([t, t.slice(0, 1)]), "41 rows"),
     "no rows": ("ratings", lambda t: t.slice(0, 0), "0 rows"),
     "notes in the footer": ("ratings", lambda t: t.replace_schema_metadata({"raw": "1,2,3"}), "notes nobody knows"),
+    "notes on a column": ("ratings", annotated("rating"), "notes nobody knows"),
+    "notes on the members of a list": ("users", annotated_inside, "notes nobody knows"),
     "one affinity": ("users", lambda t: t.drop_columns(["affinity"]), "the other has none"),
 }
 
@@ -380,12 +408,48 @@ def test_a_table_that_no_release_has_is_refused(release, name):
     refused(release, change_table(release, f"{table}.parquet", change), word)
 
 
+def test_notes_on_one_column_of_one_row_group_are_refused():
+    """Arrow cannot write them and would show them: a footer by hand, one group of one column without values."""
+
+    def footer(*fields):
+        about = bytes([0x45, 0, 0x16, 0, 0x16, 0, 0x16, 0, *fields, 0])
+        text = bytes([0x49, 0x1C, 0x19, 0x1C, 0x3C, *about, 0, 0, 0])
+        return b"PAR1" + text + len(text).to_bytes(4, "little") + b"PAR1"
+
+    assert read_footer(footer(0x26, 8), most_bytes=100) == [[ColumnChunk(4, 0, 0, 0)]]
+    with pytest.raises(MalformedError, match="notes nobody knows"):
+        read_footer(footer(0x19, 0x0C, 0x16, 8), most_bytes=100)
+
+
+@pytest.mark.parametrize(("table", "column"), [("ratings", "user"), ("ratings", "item"), ("users", "user")])
+def test_a_text_that_no_row_has_is_refused(ratings, tmp_path, table, column):
+    """Text is written as numbers into a list of texts, and the list could hold anything besides."""
+    rows = ratings.to_arrow()
+    named = [rows[name].cast(pa.string()).to_pylist() for name in ("user", "item")]
+    release = DPSR(1.0).fit(Ratings.from_arrays(*named, rows["rating"], scale=ratings.scale)).save(tmp_path / "r")
+
+    def with_one_more(ids):
+        coded = ids.dictionary_encode()
+        return pa.DictionaryArray.from_arrays(coded.indices, pa.concat_arrays([coded.dictionary, pa.array(["raw"])]))
+
+    refused(release, change_column(release, f"{table}.parquet", column, with_one_more), "texts that no row has")
+
+
 @pytest.mark.parametrize("table", ["ratings", "users", "items"])
 def test_a_table_that_lost_a_column_is_refused(release, table):
     whole = pq.read_table(release / f"{table}.parquet")
     for lost in whole.column_names:
         found = change_table(release, f"{table}.parquet", lambda _, lost=lost: whole.drop_columns([lost]))
         refused(release, found)
+
+
+SETTINGS = "the model was made with another epsilon, delta or unit than the certificate says was asked for"
+
+
+@pytest.mark.parametrize("settings", [{"epsilon": 0.01}, {"delta": 1e-6}, {"unit": "user"}], ids=str)
+def test_settings_that_the_certificate_does_not_bear_out_are_refused(release, settings):
+    """The card shows them."""
+    refused(release, rewrite(release, "model.json", lambda record: record["settings"].update(settings)), SETTINGS)
 
 
 # -- files

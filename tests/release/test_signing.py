@@ -15,10 +15,10 @@ from dpsr.certify.signature import signatures_to_bytes
 from dpsr.data import realistic
 from dpsr.errors import PrivacyError, ReleaseError, SignatureError
 from dpsr.pipeline.publish import publish
+from dpsr.pipeline.signing import sign_release
 from dpsr.release import load_release, verify
 from dpsr.release.folder.examination import examine
 from dpsr.release.keys import PassphraseNeededError, new_key, read_key
-from dpsr.release.signing import sign_release
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +133,19 @@ def test_nobody_signs_what_does_not_hold_or_is_not_private(folder, ratings, keys
         with pytest.raises(PrivacyError, match="nobody signs"):
             publish(ratings, estimator, tmp_path / "never", signer=keys["officer"])
     assert not (tmp_path / "never").exists()
+
+
+@pytest.mark.parametrize("software", [None, "dpsr 0.0.9"])
+def test_a_card_that_is_not_the_tables_is_not_signed_whatever_version_is_said_to_have_drawn_it(
+    ratings, keys, tmp_path, software
+):
+    folder = publish(ratings, DPSR(1.0), tmp_path / "r").folder
+    page = (folder / "card.html").read_text("utf-8")
+    (folder / "card.html").write_text(page.replace("PRIVATE", "VERY PRIVATE", 1), "utf-8")
+    rewrite(folder, "certificate.json", lambda record: record.update(software=software or record["software"]))
+    with pytest.raises(ReleaseError, match=r"card\.html is not the page that the tables give"):
+        sign_release(folder, keys["officer"])
+    assert not (folder / "signature.json").exists()
 
 
 def test_a_charged_release_is_signed_and_recorded_at_once(ratings, keys, tmp_path):

@@ -145,6 +145,7 @@ def test_a_figure_may_err_upwards_by_a_trace_only(release):
 
         return change
 
+    rewrite(release, "model.json", lambda record: record["settings"].update(epsilon=5.0))
     assert rewrite(release, "certificate.json", raise_by(1 + 1e-14)).intact
     assert not rewrite(release, "certificate.json", raise_by(1.001)).intact
 

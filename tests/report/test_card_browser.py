@@ -8,6 +8,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from strangers import PAYLOADS
 
+from dpsr import DPSR
+from dpsr.data import realistic
+from dpsr.pipeline.made_up import with_made_up
 from dpsr.report import Budget
 from dpsr.report.card import card
 from dpsr.report.plots import expected_accuracy
@@ -67,6 +70,17 @@ def test_axe_does_find_a_planted_low_contrast(opened, cards):
 def test_nothing_sticks_out_sideways(shown, kind, width):
     shown[kind].set_viewport_size({"width": width, "height": 900})
     assert shown[kind].evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_on_a_telephone_the_words_of_an_item_s_title_stay_whole(opened):
+    ratings = realistic(0, n_users=80, n_items=30, n_ratings=900)
+    titles = {item: f"Film {item}" for item in ratings.mask.item_ids.to_pylist()}
+    model = DPSR(5.0, unit="user", delta=1e-5, items=list(titles), random_state=0).fit(ratings)
+    release = with_made_up(replace(model.release, titles=list(titles.values())), 50)
+    with opened(card(release), width=360) as page:
+        rows = page.locator("table", has_text="The most popular items by name").locator("tbody td:first-child")
+        lines = "cells => cells.map(cell => cell.clientHeight / parseFloat(getComputedStyle(cell).lineHeight))"
+        assert all(height < 3 for height in rows.evaluate_all(lines)), "two lines, Film and its number, and the padding"
 
 
 def test_the_slider_turns_a_belief_into_its_bounds(opened, cards, release):

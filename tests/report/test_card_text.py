@@ -18,6 +18,9 @@ from strangers import PAYLOADS
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.certify.certificate import ChargeReference
 from dpsr.data import realistic
+from dpsr.privacy.channels import gaussian
+from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import privatise
 from dpsr.report import Budget
 from dpsr.report.card import LIMITS, card
 from dpsr.report.plots import expected_accuracy
@@ -258,3 +261,18 @@ def test_the_card_of_a_release_that_bought_the_mean_alone_names_no_other_part(tm
     assert "one noisy sum of all ratings: their mean" in words
     for absent in ("Histogram", "Window sums", "noisy sums of each item", "integers", "through a randomising table"):
         assert absent not in words
+
+
+def test_the_card_of_a_release_of_people_never_rounds_delta_down():
+    ratings = realistic(0, n_users=80, n_items=30, n_ratings=900)
+    page = card(DPSR(2.0, unit="user", delta=1.0449e-6, random_state=0).fit(ratings).release)
+    assert "1e-06" not in page
+    assert page.count("δ = 1.045e-06") == 4, "under the headline, and for each of three units"
+
+
+def test_nor_does_the_card_of_values_with_a_delta():
+    ratings = realistic(0, n_users=40, n_items=30, n_ratings=500)
+    private = privatise(ratings, gaussian(ratings.scale, 2.0, 1.0449e-6), noise=NoiseSource.system())
+    release = DPSR.paper(rank=2).reconstruct(private).release
+    (shown,) = re.findall("δ = ([^ ]+) per rating", card(release.contents))
+    assert release.certificate.delta <= float(shown) <= 1.001 * release.certificate.delta

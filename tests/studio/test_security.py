@@ -8,6 +8,7 @@ from studio_process import Studio, run, studio_in
 
 from dpsr import DPSR
 from dpsr.certify.amounts import epsilon_text
+from dpsr.certify.manifest import write_manifest
 from dpsr.certify.normal_price import chance_beyond
 from dpsr.data import realistic
 from dpsr.privacy.ledger.ledger import Ledger
@@ -197,6 +198,10 @@ def test_the_card_is_served_so_that_it_can_reach_nothing_not_even_the_studio(ins
     card.write_text(card.read_text().replace("PRIVATE", "private", 1))
     assert inside.ask("GET", "/card?out=carded")[0] == 422
     assert "was changed" in inside.ask("GET", "/release?out=carded")[1]
+    write_manifest(folder / "carded")
+    shown = inside.ask("GET", "/release?out=carded")[1]
+    assert "card.html is not the page that the tables give" in shown
+    assert "<iframe" not in shown, "a page that is not the tables' is not shown to whoever must sign"
 
 
 def test_a_port_that_is_taken_is_refused_in_a_sentence(inside, folder):

@@ -185,7 +185,7 @@ class Certificate:
         if unit == self.unit:
             epsilon = gaussian_epsilon(spent, self._left_of_delta(asked, unit))
             return Price(max(epsilon, self.nominal or 0.0), self.nominal_delta)
-        most = MOST_REPLACED * max(spent, self._allowed)
+        most = MOST_REPLACED * self.most_squared_mu
         return Price(gaussian_epsilon(most, self._left_of_delta(asked, unit)), self.nominal_delta)
 
     @cached_property
@@ -193,6 +193,11 @@ class Certificate:
         """What this course of answers cost people together, rounded up; None at the unit `value`."""
         asked = [part for part in self.parts if isinstance(part, NormalPart) and part.unit == self.unit]
         return None if self.unit == "value" else root_up(_spent(asked))
+
+    @property
+    def most_squared_mu(self) -> Fraction:
+        """The square of what all questions to people may cost together, whatever the answers; mu is what they did."""
+        return max(_spent([part for part in self.parts if isinstance(part, NormalPart)]), self._allowed)
 
     def _left_of_delta(self, asked: Sequence[NormalPart], unit: str) -> float:
         """What names and the sampler leave of delta; names have their share of it, or more if they take more."""
@@ -243,9 +248,9 @@ class Certificate:
 
     def __str__(self) -> str:
         word = "private" if self.private else "NOT PRIVATE"
-        delta = f", delta = {self.delta:.3g}" if self.delta else ""
+        delta = f", delta = {epsilon_text(self.delta)}" if self.delta else ""
         why = "" if self.private else f" ({'; '.join(self.reasons)})"
-        return f"{word}: epsilon = {self.epsilon:.6g}{delta} per {self.per}{why}"
+        return f"{word}: epsilon = {epsilon_text(self.epsilon, 6)}{delta} per {self.per}{why}"
 
     def to_pandas(self) -> Any:
         """One row for each question: what was asked, its noise and what it cost, as a pandas DataFrame."""
@@ -364,7 +369,7 @@ def html_of(headline: str, parts: Sequence[Part], protection: Mapping[str, Price
 def _price(price: Price | None) -> str:
     if price is None:
         return "not protected"
-    return epsilon_text(price.epsilon) + (f" at delta = {price.delta:.3g}" if price.delta else "")
+    return epsilon_text(price.epsilon) + (f" at delta = {epsilon_text(price.delta)}" if price.delta else "")
 
 
 def _costs(part: Part) -> str:

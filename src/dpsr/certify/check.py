@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import Any, NamedTuple
 
-from dpsr.certify.amounts import MAX_DELTA, MAX_EPSILON
+from dpsr.certify.amounts import MAX_DELTA, MAX_EPSILON, epsilon_text
 from dpsr.certify.certificate import FORMAT, Certificate
 from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS, PUBLIC_FORMS
 from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
@@ -120,6 +120,8 @@ def _terms(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
     yield Check(record["promise"] == certificate.promise, f"the unit of protection is the {words}")
     protection = certificate.to_record()["protection"]
     yield Check(record["protection"] == protection, "what it states for each unit follows from its price")
+    said = record["composition"] == certificate.composition
+    yield Check(said, f"it says {'how' if said else 'wrongly how'} the prices of its parts add up")
     kinds = {"person": "user", "rating": "rating"}
     own = all(kinds.get(part.kind, "value") == unit for part in certificate.parts)
     yield Check(own, "every part asks about that unit")
@@ -188,7 +190,9 @@ def _prices(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]
     for part, stated in zip(certificate.parts, record["parts"], strict=True):
         exact = part.stated
         if all(fits(float(stated[name]), figure) for name, figure in exact.items()):
-            found = ", ".join(f"{name} = {figure:.6g}" for name, figure in exact.items() if figure or name != "delta")
+            found = ", ".join(
+                f"{name} = {epsilon_text(figure, 6)}" for name, figure in exact.items() if figure or name != "delta"
+            )
             yield Check(True, f"{part.name}: {found}, recomputed from its {_EVIDENCE[part.kind]}")
         else:
             found = ", ".join(f"{name} = {figure!r}" for name, figure in exact.items())
@@ -221,7 +225,7 @@ def _sums(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
 
 def _sum(name: str, stated: float | str, exact: float, together: str) -> Check:
     if fits(float(stated), exact):
-        return Check(True, f"{name} = {float(stated):.6g} is what its parts {together}")
+        return Check(True, f"{name} = {epsilon_text(float(stated), 6)} is what its parts {together}")
     return Check(False, f"{name} is stated as {float(stated)!r}, and its parts {together}: {exact!r}")
 
 

@@ -222,7 +222,7 @@ CERTIFICATE_FORM: dict[str, Any] = {
             randomness={"enum": ["system", "seeded", "declared"]},
             public={"anyOf": [PUBLIC_FORMS["value"], _OF_PEOPLE, LIKES_PUBLIC]},
             parts={"type": "array", "minItems": 1, "maxItems": 20, "items": {"anyOf": list(PART_FORMS.values())}},
-            software=_TEXT,
+            software={"type": "string", "pattern": "^(dpsr [0-9][0-9A-Za-z.+!]{0,40})?$"},
         ),
         mu=_PRICE,
     ),

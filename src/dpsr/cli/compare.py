@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpsr.certify.amounts import epsilon_text
 from dpsr.cli.release_folder import open_any_release
 from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
@@ -82,10 +83,13 @@ def _facts(column: Column, parts: list[str]) -> dict[str, str]:
         "method": for_terminal(column.method),
         "protects": column.unit,
         "promise": "private" if column.private else "[red]NOT PRIVATE[/red]",
-        "exact epsilon": f"{column.epsilon:.6g}",
+        "exact epsilon": epsilon_text(column.epsilon, 6),
         "asked for": "" if column.nominal is None else f"{column.nominal:g}",
-        "delta": f"{column.delta:.3g}",
-        **{f"  {for_terminal(name)}": f"{column.parts[name]:.4g}" if name in column.parts else "" for name in parts},
+        "delta": epsilon_text(column.delta),
+        **{
+            f"  {for_terminal(name)}": epsilon_text(column.parts[name]) if name in column.parts else ""
+            for name in parts
+        },
         "expected accuracy": "" if column.expected is None else f"{column.expected:.3f}",
         "scale": column.scale or "none: interactions",
         "users": "nobody" if column.n_users is None else f"{column.n_users:,}",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from dpsr.certify.amounts import epsilon_text, percent_down, percent_up
+from dpsr.certify.amounts import as_written, epsilon_text, percent_down, percent_up
 from dpsr.certify.certificate import unit_names
 from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
 from dpsr.cli.units import DeltaOption, Unit, UnitOption
 from dpsr.errors import ParameterError
+from dpsr.quoting import for_terminal
 
 if TYPE_CHECKING:
     from dpsr.pipeline.explain import Explanation
@@ -47,7 +49,10 @@ def explain(
         raise ParameterError("explain needs an --epsilon (and perhaps a --scale), or a --release and neither of them.")
     if as_json:
         typer.echo(json.dumps(told.to_dict(), indent=2))
-    elif told.unit == "value":
+        return
+    for reason in told.reasons:
+        out.print(f"[red]NOT PRIVATE[/red]: {for_terminal(reason, 400)}. What follows is no promise.")
+    if told.unit == "value":
         _show(told)
     else:
         _show_people(told)
@@ -62,11 +67,11 @@ _ABOUT = {
 def _show_people(told: Explanation) -> None:
     assert told.chance_beyond is not None
     about, title = _ABOUT[told.unit]
+    price = f"epsilon = {epsilon_text(told.epsilon, 6)}, delta = {epsilon_text(told.delta)}"
     out.print(
-        f"epsilon = {told.epsilon:.6g}, delta = {told.delta:.3g}: whatever somebody believes about {about}, "
-        f"the release changes the odds by at most a factor {_factor(told.odds)}, except with a chance of at most "
-        f"{epsilon_text(told.chance_beyond, 2)}. That is more than delta, which bounds by how much probabilities pass "
-        "that factor, not how often."
+        f"{price}: whatever somebody believes about {about}, the release changes the odds by at most a factor "
+        f"{_factor(told.odds)}, except with a chance of at most {epsilon_text(told.chance_beyond, 2)}. That is more "
+        "than delta, which bounds by how much probabilities pass that factor, not how often."
     )
     beliefs = Table("belief before", "at least after", "at most after", title=title, title_justify="left")
     for belief in told.beliefs:
@@ -80,9 +85,9 @@ def _show_people(told: Explanation) -> None:
         )
     out.print(_unit_table(told))
     out.print(
-        f"It is as if of {1 / told.delta:,.0f} such promises one were not kept: delta belongs well below one over the "
-        "number of people. The release holds nobody; a list by dpsr personalise goes to its own person alone. Several "
-        "releases add up."
+        f"It is as if of {floor(1 / as_written(told.delta)):,} such promises one were not kept: delta belongs well "
+        "below one over the number of people. The release holds nobody; a list by dpsr personalise goes to its own "
+        "person alone. Several releases add up."
     )
 
 
@@ -97,16 +102,16 @@ def _unit_table(told: Explanation) -> Table:
     shown = Table("what is to be hidden", "epsilon at most", "delta", title="Each unit", title_justify="left")
     names = unit_names(likes=told.likes)
     for unit, price in told.units.items():
-        cells = ("not protected", "") if price is None else (epsilon_text(price.epsilon), f"{price.delta:.3g}")
+        cells = ("not protected", "") if price is None else (epsilon_text(price.epsilon), epsilon_text(price.delta))
         shown.add_row(names[unit], *cells)
     return shown
 
 
 def _show(told: Explanation) -> None:
-    delta = f" (but for a chance of {told.delta:.2g})" if told.delta else ""
+    delta = f" (but for a chance of {epsilon_text(told.delta)})" if told.delta else ""
     out.print(
-        f"epsilon = {told.epsilon:.6g}: whatever somebody believes about the value of one rating, the release changes "
-        f"the odds by at most a factor {_factor(told.odds)}{delta}."
+        f"epsilon = {epsilon_text(told.epsilon, 6)}: whatever somebody believes about the value of one rating, the "
+        f"release changes the odds by at most a factor {_factor(told.odds)}{delta}."
     )
     beliefs = Table("belief before", "at least after", "at most after", title="One rating", title_justify="left")
     for belief in told.beliefs:
@@ -119,7 +124,9 @@ def _show(told: Explanation) -> None:
         title="One person: what they all add up to",
     )  # fmt: skip
     for person in told.persons:
-        persons.add_row(f"{person.ratings:,}", f"{person.epsilon:.4g}", _factor(person.odds), percent_up(person.most))
+        persons.add_row(
+            f"{person.ratings:,}", epsilon_text(person.epsilon), _factor(person.odds), percent_up(person.most)
+        )
     out.print(persons)
     out.print(_unit_table(told))
     out.print("Who rated what is public at every epsilon. Several releases of the same ratings add up, too.")

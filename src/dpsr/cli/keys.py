@@ -57,7 +57,7 @@ def sign(
     as_json: Json = False,
 ) -> None:
     """Sign a finished release: everything in it is checked first, and what is not private is not signed."""
-    from dpsr.release.signing import sign_release
+    from dpsr.pipeline.signing import sign_release
 
     made = sign_release(release, open_key(key))
     if as_json:

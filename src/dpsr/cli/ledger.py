@@ -48,8 +48,9 @@ def init(
     if as_json:
         typer.echo(json.dumps(budget_record(budget), indent=2))
         return
+    most_delta = f", delta = {escape(delta)}" if budget.delta else ""
     out.print(
-        f"[bold]{escape(budget.dataset)}[/bold] may cost epsilon = {escape(epsilon)} in all, for "
+        f"[bold]{escape(budget.dataset)}[/bold] may cost epsilon = {escape(epsilon)}{most_delta} in all, for "
         f"{UNIT_WORDS[budget.unit]}. Spend from it with: dpsr release ... --ledger {escape(str(book))}"
     )
 

@@ -142,7 +142,9 @@ def release(
         check_made_up(protects.value, people)
         estimator = build(method.value, epsilon, unit=protects.value, delta=delta, items=catalogue)
         estimator.check()
-        account = Account.open(ledger, dataset, epsilon, note, unit=protects, delta=delta) if ledger else None
+        account = None
+        if ledger is not None:  # an empty one is a variable nobody set, and no wish to go uncharged
+            account = Account.open(ledger, dataset, epsilon, note, unit=protects, delta=delta)
         check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
         when = timestamp if timestamps else ""
         reading: Reading | LikesReading = LikesReading(ratings, user, item, weight, "", delimiter, query)

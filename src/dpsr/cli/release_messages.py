@@ -66,12 +66,15 @@ def price(account: Account) -> str:
     from dpsr.certify.amounts import written_down
 
     budget = account.budget
-    after = written_down(budget.left_epsilon - account.price)
-    return (
-        f"Charges [bold]{escape(account.dataset)}[/bold] in {escape(str(account.ledger))}: epsilon = "
-        f"{written_down(budget.left_epsilon)} is left of {written_down(budget.epsilon)}, {after} will be. "
-        "A charge is never refunded."
+    amounts = [("epsilon", budget.left_epsilon, budget.epsilon, account.price)]
+    if budget.delta:
+        amounts.append(("delta", budget.left_delta, budget.delta, account.price_delta))
+    left = "; ".join(
+        f"{name} = {written_down(now)} is left of {written_down(total)}, {written_down(now - price)} will be"
+        for name, now, total, price in amounts
     )
+    charged = f"Charges [bold]{escape(account.dataset)}[/bold] in {escape(str(account.ledger))}"
+    return f"{charged}: {left}. A charge is never refunded."
 
 
 def report(done: Published, account: Account | None) -> str:
@@ -80,8 +83,11 @@ def report(done: Published, account: Account | None) -> str:
 
     lines = [receipt(done.certificate)]
     if account is not None and done.budget is not None:
-        left, total = written_down(done.budget.left_epsilon), written_down(done.budget.epsilon)
-        lines.append(f"The ledger has epsilon = {left} left of {total} for {escape(account.dataset)}.")
+        budget = done.budget
+        left = f"epsilon = {written_down(budget.left_epsilon)} left of {written_down(budget.epsilon)}"
+        if budget.delta:
+            left += f" and delta = {written_down(budget.left_delta)} left of {written_down(budget.delta)}"
+        lines.append(f"The ledger has {left} for {escape(account.dataset)}.")
     use = "for experiments only, not to be shared"
     if done.certificate.private and done.certificate.unit == "value":
         use = "ratings.parquet is the table to share"

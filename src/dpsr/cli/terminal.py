@@ -115,9 +115,10 @@ def receipt(certificate: Certificate) -> str:
 
     public = certificate.public
     colour, word = ("green", "private") if certificate.private else ("red", "NOT PRIVATE")
-    delta = f", delta = {certificate.delta:.3g}" if certificate.delta else ""
+    delta = f", delta = {epsilon_text(certificate.delta)}" if certificate.delta else ""
     asked = "nothing was asked for" if certificate.nominal is None else f"asked: {certificate.nominal:g}"
-    exact = f"[{colour}]{word}[/{colour}]: exact epsilon = {certificate.epsilon:.6g}{delta} per {certificate.per}"
+    epsilon = epsilon_text(certificate.epsilon, 6)
+    exact = f"[{colour}]{word}[/{colour}]: exact epsilon = {epsilon}{delta} per {certificate.per}"
     if certificate.unit != "value":
         lines = [f"{exact} ({asked}).", *(f"  {words}" for words in _other_units(certificate))]
         return "\n".join([*lines, *(f"[red]{for_terminal(reason, 400)}[/red]" for reason in certificate.reasons)])

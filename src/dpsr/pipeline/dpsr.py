@@ -153,7 +153,7 @@ class DPSR(PrivateRecommender):
             else:
                 vault = RatingVault(ratings, self.epsilon, self.delta, **asked)
                 side, index = learn_ratings(vault)
-        settings = {"epsilon": self.epsilon, "unit": self.unit, "delta": self.delta}
+        settings = self._public_settings()
         return ItemRelease(side, index, vault.certificate(), "people", settings).with_people()
 
     def _fit_likes(
@@ -165,7 +165,7 @@ class DPSR(PrivateRecommender):
         with one_blas_thread():
             vault = kind(likes.table, self.epsilon, self.delta, **asked, journal=journal, charge=charge)
             side, index = learn_likes(vault)
-        settings = {"epsilon": self.epsilon, "unit": self.unit, "delta": self.delta}
+        settings = self._public_settings()
         return LikesRelease(side, index, vault.certificate(), "likes", settings).with_people()
 
 

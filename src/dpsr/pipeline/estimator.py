@@ -90,7 +90,7 @@ def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool
             f"unit = {unit!r} needs a delta: the chance that the promise may fail, less than one over the number of "
             "people. For a million people write delta=1e-7 (or --delta 1e-7)."
         )
-    affordable_squared_mu(epsilon, (1 - NAMES_DELTA) * check_delta(delta))
+    affordable_squared_mu(float(epsilon), (1 - NAMES_DELTA) * check_delta(delta))
 
 
 UNCHARGED = (
@@ -310,5 +310,9 @@ class PrivateRecommender(Parameters, ABC):
         return NoiseSource.of_seed(self.random_state)
 
     def _public_settings(self) -> dict[str, Any]:
-        """The constructor's arguments without the seed and what is a table of its own."""
-        return {name: value for name, value in self.get_params().items() if name not in ("random_state", "items")}
+        """The constructor's arguments without the seed and what is a table of its own, as a folder reads them back."""
+        return {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in self.get_params().items()
+            if name not in ("random_state", "items")
+        }

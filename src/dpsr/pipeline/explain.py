@@ -86,6 +86,9 @@ class Explanation:
     likes: bool = False
     """Whether it is about interactions, not ratings."""
 
+    reasons: tuple[str, ...] = ()
+    """Why the release is NOT PRIVATE: then none of the figures is a promise."""
+
     def to_dict(self) -> dict[str, Any]:
         record = asdict(self)
         prices = [one for one in record["units"].values() if one is not None]
@@ -116,19 +119,19 @@ def explain_release(release: Release | ItemRelease | LikesRelease) -> Explanatio
     """What a release's own epsilon means, with its own tables and its own heaviest user."""
     certificate = release.certificate
     if isinstance(release, ItemRelease | LikesRelease):
-        price = certificate.epsilon, certificate.delta
-        squared_mu = max(Fraction(certificate.mu or 0.0) ** 2, affordable_squared_mu(*price))  # whatever the answers
+        squared_mu = certificate.most_squared_mu
         prices = {
             name: None if one is None else UnitPrice(one.epsilon, one.delta)
             for name, one in certificate.protection.items()
         }
-        told = _of_people(*price, certificate.unit, squared_mu, prices)
-        return replace(told, likes=certificate.likes)
+        told = _of_people(certificate.epsilon, certificate.delta, certificate.unit, squared_mu, prices)
+        return replace(told, likes=certificate.likes, reasons=certificate.reasons)
     tables = [table for part in certificate.parts if isinstance(part, ChannelPart) for table in part.tables]
     guess = max(map(guess_right, tables), default=None)
     heaviest = int(release.mask.user_counts.max())
     counts = sorted({*(k for k in COUNTS if k < heaviest), heaviest})
-    return _explanation(release.scale, certificate.epsilon, certificate.delta, guess, counts)
+    told = _explanation(release.scale, certificate.epsilon, certificate.delta, guess, counts)
+    return replace(told, reasons=certificate.reasons)
 
 
 def _of_people(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from dpsr.types import Model, PrivateRatings, Scale
 
 SYMBOL, NOISY, SMOOTHED = "symbol", "noisy", "smoothed"
 """The columns of a table that the vault, Stage 1 and Stage 2 end with."""
+
+_STAGE_ONE = ("epsilon", "alpha", "as_published")
+"""Settings of what draws noise."""
 
 COMPLETED = Completion(released="released", observed="observed")
 
@@ -75,21 +78,27 @@ class PaperDPSR(PrivateRecommender):
         self._check()
         announce("Drawing noise for every rating")
         private = privatise(ratings, self._mechanism(ratings.scale), noise=self._noise(), charge=charge)
-        return self.reconstruct(private)
+        return self._reconstruct(private, self._public_settings())
 
     def reconstruct(self, ratings: PrivateRatings | RawRatings) -> Self:
         """Stages 2 and 3 alone, for ratings that are private already; they cost nothing more.
 
-        A plain rating table is taken at its owner's word and its certificate says so.
+        A plain rating table is taken at its owner's word and its certificate says so. Settings of Stage 1 were somebody
+        else's, and the release does not state them.
         """
         self._check()
         private = ratings if isinstance(ratings, PrivateRatings) else declared_private(ratings)
+        own = {name: value for name, value in self._public_settings().items() if name not in _STAGE_ONE}
+        return self._reconstruct(private, own)
+
+    def _reconstruct(self, private: PrivateRatings, stated: dict[str, Any]) -> Self:
+        """Stages 2 and 3, for a release that has these settings and those that were tuned."""
         settings = self._settings()
         self.tuned_ = tune(private, settings, _complete) if self.tune else settings
         table = MemoryTable(private.mask, {NOISY: private.values})
         model = _stages_two_and_three(table, private.scale, self.tuned_)
         self.private_ = private
-        facts = {**self._public_settings(), **self.tuned_}
+        facts = {**stated, **self.tuned_}
         self.release_ = Release(model, table[COMPLETED.released], private.certificate, self._name(), facts)
         return self
 

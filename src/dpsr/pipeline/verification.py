@@ -13,7 +13,7 @@ from math import inf
 from pathlib import Path
 
 from dpsr.certify import Certificate
-from dpsr.certify.amounts import exact
+from dpsr.certify.amounts import epsilon_text, exact
 from dpsr.certify.check import Check
 from dpsr.certify.signature import PublicKey
 from dpsr.pipeline.cards import check_card
@@ -37,12 +37,14 @@ def verify_release(
     """
     found = examine(folder)
     result = verification(found, signer=signer)
-    if found.release is not None:
-        card = check_card(found)
-        result = result.with_check(card) if isinstance(card, Check) else replace(result, notes=(*result.notes, card))
     if unit is not None and result.certificate is not None:
         result = result.with_check(_protects(result.certificate, unit))
-    return result if ledger is None else recorded_in(result, Ledger.open(ledger).history(dataset))
+    if ledger is not None:
+        result = recorded_in(result, Ledger.open(ledger).history(dataset))
+    if found.release is None:
+        return result
+    card = check_card(found, vouched=result.vouched)
+    return result.with_check(card) if isinstance(card, Check) else replace(result, notes=(*result.notes, card))
 
 
 _UNITS = {"value": "the value of a rating", "rating": "that a rating exists", "user": "every whole person"}
@@ -54,7 +56,10 @@ def _protects(certificate: Certificate, unit: str) -> Check:
     if price is None or price.epsilon == inf:
         own = _UNITS[certificate.unit]
         return Check(False, f"it was asked to protect {_UNITS[unit]}, and this release protects {own} alone")
-    return Check(True, f"it protects {_UNITS[unit]}, as was asked, at epsilon = {price.epsilon:.6g}")
+    cost = f"epsilon = {epsilon_text(price.epsilon)}" + (
+        f", delta = {epsilon_text(price.delta)}" if price.delta else ""
+    )
+    return Check(True, f"it protects {_UNITS[unit]}, as was asked, at {cost}")
 
 
 def recorded_in(found: Verification, history: Sequence[Event]) -> Verification:
@@ -77,6 +82,9 @@ def _fault(found: Verification, history: Sequence[Event]) -> str | None:
     charge, release = events.get("charge"), events.get("release")
     if charge is None or charge.digest != certificate.charge.digest:
         return "the ledger does not hold the charge that the certificate names"
+    unit = next(event.unit or "value" for event in history if event.dataset == charge.dataset)
+    if certificate.unit != unit:
+        return f"the ledger was charged for {_UNITS[unit]}, and this release protects {_UNITS[certificate.unit]} alone"
     if exact(certificate.epsilon, "epsilon") > charge.epsilon or exact(certificate.delta, "delta") > charge.delta:
         return "the certificate costs more than the ledger was charged"
     if release is None:

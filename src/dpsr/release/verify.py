@@ -48,6 +48,11 @@ class Verification:
         """Intact, and the certificate calls the release private."""
         return self.intact and self.certificate is not None and self.certificate.private
 
+    @property
+    def vouched(self) -> bool:
+        """Whether something outside the folder, a ledger or a key, stands for these very bytes."""
+        return self.limit != LIMIT
+
     def with_check(self, check: Check, limit: str | None = None) -> Verification:
         """One more thing that holds or fails; `limit` is what is left to say if it holds."""
         if check.holds:
@@ -59,6 +64,7 @@ class Verification:
         return {
             "intact": self.intact,
             "private": self.private,
+            "unit": found.unit if found else None,
             "epsilon": found.to_record()["epsilon"] if found else None,
             "delta": found.delta if found else None,
             "reasons": list(found.reasons) if found else [],

@@ -104,6 +104,7 @@ def _promise(certificate: Certificate) -> dict[str, Any]:
         "private": certificate.private,
         "bounded": not isinf(epsilon),
         "epsilon": epsilon_text(epsilon),
+        "delta": epsilon_text(certificate.delta),
         "asked": "nothing" if certificate.nominal is None else epsilon_text(float(certificate.nominal)),
         "exact_epsilon": repr(epsilon),
         "factor": factor_text(epsilon),

@@ -165,7 +165,6 @@ def item_side_card(
         headline=headline,
         thing=thing,
         scope=scope,
-        delta=f"{certificate.delta:.2g}",
         beyond=epsilon_text(chance_beyond(certificate.epsilon, certificate.delta), 2) if certificate.private else "",
         units=_units(certificate, unit_names),
         questions=questions(certificate),
@@ -180,7 +179,9 @@ def _units(certificate: Certificate, names: dict[str, str]) -> list[tuple[str, s
     """The price for each unit, in words; whether it is the release's own."""
     rows = []
     for unit, price in certificate.protection.items():
-        cost = "not protected" if price is None else f"ε = {epsilon_text(price.epsilon)}, δ = {price.delta:.2g}"
+        cost = "not protected"
+        if price is not None:
+            cost = f"ε = {epsilon_text(price.epsilon)}, δ = {epsilon_text(price.delta)}"
         rows.append((names[unit], cost, unit == certificate.unit))
     return rows
 

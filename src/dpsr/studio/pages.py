@@ -164,6 +164,7 @@ def show_release(visit: Visit) -> Response:
         problem=found.words,
         command=commands.shown(arguments),
         ledger=_ledger(chosen) if chosen.ledger else None,
+        price=epsilon_text,
         **_odds(*(str((found.record or {}).get(name) or "") for name in ("epsilon", "delta"))),
     )
 

@@ -222,6 +222,12 @@ def test_a_certificate_that_was_lowered_fails_though_the_folder_was_sealed_again
     assert failed(rewrite(copied(folder, tmp_path / "forged"), "certificate.json", change))
 
 
+@pytest.mark.parametrize("settings", [{"epsilon": 0.01}, {"delta": 1e-12}, {"unit": "value"}], ids=str)
+def test_settings_of_the_model_are_what_was_asked_for(model, tmp_path, settings):
+    said = rewrite(model.save(tmp_path / "r"), "model.json", lambda record: record["settings"].update(settings))
+    assert any("the model was made with another epsilon, delta or unit" in words for words in said.fails), said.fails
+
+
 @pytest.mark.parametrize(
     ("question", "what"), [("levels", "levels of people"), ("activity", "people by"), ("scores", "effects of items")]
 )

@@ -5,11 +5,15 @@ sums       steps are the levels of the scale on a grid, clipped to a window: nei
            A total has no window. Steps that were halved would buy half the noise.
 ratings    every released rating is what the model predicts of it. So ratings that were put into the table from
            elsewhere, raw ones above all, are seen without a ledger and without a signature.
+columns    a method asks its own questions, and its table has the columns that follow from them: `noisy` where single
+           ratings were bought, `predicted` where the paper's last iterations were not followed by a projection. Both
+           are taken as they are, so nobody else's table may have them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +30,41 @@ _ROUNDING = 1e-6
 """Shares of the scale's width by which a prediction may differ: other machines add in another order."""
 
 
+def check_settings(settings: Mapping[str, Any], certificate: Certificate) -> Check:
+    """Whether the model's settings, which the card shows, are what the certificate says was asked for."""
+    asked, unit = certificate.nominal, settings.get("unit", certificate.unit)
+    epsilon, delta = settings.get("epsilon", asked), settings.get("delta")
+    fit = unit == certificate.unit and asked in (None, epsilon) and delta in (None, certificate.nominal_delta)
+    held = "the epsilon, delta and unit that" if fit else "another epsilon, delta or unit than"
+    return Check(fit, f"the model was made with {held} the certificate says was asked for")
+
+
+def check_method(
+    method: str, settings: Mapping[str, Any], columns: Mapping[str, Any], certificate: Certificate
+) -> Iterator[Check]:
+    """Whether the certificate's parts are this method's, and so are the columns of its table."""
+    single = [part.name == "ratings" for part in certificate.parts]
+    paper = method != "default"
+    own = all(single) == paper
+    yield Check(own, f"the certificate's parts are {'' if own else 'not '}what the method asks")
+    moved = paper and settings.get("n_iter", 0) % max(settings.get("period", 1), 1) > 0
+    fit = (moved or "predicted" not in columns) and ((any(single) and not paper) or "noisy" not in columns)
+    held = "no column but those that its method makes" if fit else "a column that its method does not make"
+    yield Check(fit, f"the table of ratings has {held}")
+
+
 def check_consistency(model: Model, mask: Mask, ratings: Floats, certificate: Certificate) -> Iterator[Check]:
     """Whether the parts describe this scale, and the table is this model's."""
     for part in certificate.parts:
         if isinstance(part, SumsPart | DividedSumsPart):
             yield Check(steps_fit(part, model.scale), f"{part.name}: its steps are the levels of the scale")
-    yield Check(_is_predicted(model, mask, ratings), "every released rating is what the model predicts of it")
+    says = (
+        "the model predicts of it"
+        if model.observed is None
+        else "its column predicted says, with which the method ends"
+    )
+    fit = _is_predicted(model, mask, ratings)
+    yield Check(fit, f"{'' if fit else 'not '}every released rating is what {says}")
 
 
 def steps_fit(part: SumsPart | DividedSumsPart, scale: Scale) -> bool:

@@ -23,6 +23,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.check import Check
 from dpsr.certify.json_schema import MalformedError
 from dpsr.release.folder.asked import check_likes_asked
+from dpsr.release.folder.consistency import check_settings
 from dpsr.release.folder.item_tables import (
     check_sizes,
     check_synthetic,
@@ -78,6 +79,7 @@ def read_likes(files: Mapping[str, bytes], certificate: Certificate) -> tuple[li
     checks.append(check_likes_asked(certificate, side, index))
     asked = synthesis_of(record)
     release = LikesRelease(side, index, certificate, record["method"], record["settings"], titles, asked)
+    checks.append(check_settings(record["settings"], certificate))
     checks += check_synthetic(release, files.get(SYNTHETIC), record["synthetic"])
     return checks, release if all(check.holds for check in checks) else None
 

@@ -8,7 +8,8 @@
     singles   a fixed number of float32, every one a finite number
 
 The footer is compared with what is expected, the pages with the footer (`parquet_pages`), and only then is anything
-unpacked. Missing values, text that is not UTF-8 and numbers whose squares would overflow are refused.
+unpacked. Missing values, text that is not UTF-8 and numbers whose squares would overflow are refused; so are notes on
+the file or a column, and texts that no row has: other readers would show them.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def read_table(data: bytes, columns: Sequence[Column], rows: int) -> Mapping[str
     if metadata.num_rows != rows:
         raise MalformedError(f"it has {metadata.num_rows:,} rows, and {rows:,} are stated")
     found = _matched(schema, columns)
-    if set(metadata.metadata or {}) - {b"ARROW:schema"}:
+    if set(metadata.metadata or {}) - {b"ARROW:schema"} or _annotated(schema):
         raise MalformedError("its footer holds notes nobody knows")
     check_pages(data, groups)
     _check_values(groups, [_width(schema, column) for column in found], rows, len(data))
@@ -131,6 +132,12 @@ def _matched(schema: pa.Schema, columns: Sequence[Column]) -> list[Column]:
         if not _fits(column, field.type):
             raise MalformedError(f"its column {column.name} has the type {printable(str(field.type), 60)}")
     return found
+
+
+def _annotated(schema: pa.Schema) -> bool:
+    """Whether the schema, a column or the members of its lists have notes of their own."""
+    members = [field.type.value_field for field in schema if pa.types.is_fixed_size_list(field.type)]
+    return any(one.metadata for one in (schema, *schema, *members))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -171,9 +178,11 @@ def _unpacked(file: pq.ParquetFile) -> pa.Table:
 
 
 def _values(chunks: pa.ChunkedArray, column: Column) -> Any:
-    if column.kind == "id":
-        return _one_array(chunks)
     array = _one_array(chunks)
+    if column.kind == "id":
+        if pa.types.is_dictionary(array.type) and pc.count_distinct(array.indices).as_py() < len(array.dictionary):
+            raise MalformedError(f"its column {column.name} holds texts that no row has")
+        return array
     numbers = array.flatten() if column.kind in _VECTORS else array
     if array.null_count or numbers.null_count:
         raise MalformedError(f"its column {column.name} has missing values")

@@ -66,6 +66,8 @@ def _chunk(column: Fields) -> ColumnChunk:
     about = column.get(3)
     if set(column) - {2, 3} or not isinstance(about, Fields):
         raise MalformedError("a column lies in another file, is encrypted, or has an index")
+    if 8 in about:
+        raise MalformedError("its footer holds notes nobody knows")
     if about.integer(4, I32) not in _PACKED_BY:
         raise MalformedError("a column is packed in another way, and columns are packed by Snappy")
     start = about.integer(11 if 11 in about else 9, I64)

@@ -22,7 +22,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.check import Check
 from dpsr.certify.json_schema import MalformedError
 from dpsr.release.folder.asked import check_values_asked
-from dpsr.release.folder.consistency import check_consistency
+from dpsr.release.folder.consistency import check_consistency, check_method, check_settings
 from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS, USERS
 from dpsr.release.folder.model_form import NOISY_COLUMNS, noisy_of, personal_of, prior_of, read_model, scale_of
 from dpsr.release.folder.parquet import MOST_ROWS, Column, checked_table, titles_of, vocabulary
@@ -74,6 +74,8 @@ def read_values(files: Mapping[str, bytes], certificate: Certificate) -> tuple[l
     shape = f"{mask.n_ratings:,} ratings, {mask.n_users:,} users, {mask.n_items:,} items, scale {scale}"
     checks += wrong or [Check(True, f"the tables have the shape the certificate states: {shape}")]
     checks.append(check_values_asked(certificate, noisy=noisy is not None))
+    checks.append(check_settings(record["settings"], certificate))
+    checks += check_method(record["method"], record["settings"], ratings, certificate)
     checks += check_consistency(model, mask, ratings["rating"], certificate)
     return checks, release if all(check.holds for check in checks) else None
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.certify import Certificate
+from dpsr.certify.amounts import epsilon_text
 from dpsr.errors import ReleaseError
 from dpsr.release.folder.atomic import atomic_table
 from dpsr.release.folder.atomic import check_file as check_table_file
@@ -31,12 +32,12 @@ def statement(certificate: Certificate) -> str:
     """The promise in words, with the release's own figures; NOT PRIVATE stays NOT PRIVATE."""
     if not certificate.private:
         return f"NOT PRIVATE: {'; '.join(certificate.reasons)}. {FOR_WHOM}"
-    delta = f", delta = {certificate.delta:.3g}" if certificate.delta else ""
+    delta = f", delta = {epsilon_text(certificate.delta)}" if certificate.delta else ""
     rows = "interactions" if certificate.likes else "ratings"
     return (
         f"{FOR_WHOM} It was computed from that person's own {rows} and the release; nobody else's {rows} entered but "
-        f"through the release. Everything together is joint differential privacy at epsilon = {certificate.epsilon:.6g}"
-        f"{delta}, unit: {certificate.unit}."
+        "through the release. Everything together is joint differential privacy at epsilon = "
+        f"{epsilon_text(certificate.epsilon, 6)}{delta}, unit: {certificate.unit}."
     )
 
 

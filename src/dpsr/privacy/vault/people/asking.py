@@ -91,8 +91,8 @@ class AskedTable(ABC):
         self._raw, self._noise, self._journal, self._charge_reference = table, noise, journal, charge
         self._items: pa.Array = table.census.item_ids
         self._cell_of = hashed_cells(self._items) if declared is None else codes_of(self._items, declared)
-        self._names_delta = 0.0 if declared is not None else NAMES_DELTA * delta
-        self.squared_mu = affordable_squared_mu(self.epsilon, delta - self._names_delta)
+        self._names_delta = 0.0 if declared is not None else NAMES_DELTA * self.delta
+        self.squared_mu = affordable_squared_mu(self.epsilon, self.delta - self._names_delta)
         self._parts: list[NormalPart] = []
 
     @property

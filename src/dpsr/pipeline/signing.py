@@ -1,7 +1,7 @@
 """Signing a finished folder: an officer looks, then vouches.
 
-The folder is examined first, so that nobody signs what does not hold. Signatures are added to those that are there; the
-file of signatures is replaced in one step, and two people who sign at once wait for each other.
+The folder is verified first, its card included, so that nobody signs what does not hold. Signatures are added to those
+that are there; the file of signatures is replaced in one step, and two people who sign at once wait for each other.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from pathlib import Path
 from dpsr.certify.manifest import SIGNATURES
 from dpsr.certify.signature import Signature, signatures_to_bytes
 from dpsr.errors import SignatureError
+from dpsr.pipeline.verification import verify_release
 from dpsr.quoting import file_name
 from dpsr.release.folder.atomic import sync, waiting_lock
-from dpsr.release.folder.examination import Examination, examined
+from dpsr.release.folder.examination import examined, not_readable
 from dpsr.release.keys import SigningKey
 
 _DRAFT = f".{SIGNATURES}.partial"
@@ -23,9 +24,7 @@ _DRAFT = f".{SIGNATURES}.partial"
 def sign_release(folder: Path, key: SigningKey) -> Signature:
     """Sign a private release that holds; a second signature by the same key changes nothing."""
     (folder / _DRAFT).unlink(missing_ok=True)  # left by somebody who was interrupted
-    found = _private(folder)
-    assert found.manifest_sha256 is not None
-    signature = key.sign(found.manifest_sha256)
+    signature = key.sign(_private(folder))
     try:
         with waiting_lock(folder):
             _add(folder, signature)
@@ -37,14 +36,17 @@ def sign_release(folder: Path, key: SigningKey) -> Signature:
     return signature
 
 
-def _private(folder: Path) -> Examination:
-    found = examined(folder)
-    if found.certificate is None or not found.certificate.private:
+def _private(folder: Path) -> str:
+    """The SHA-256 of the manifest of a folder that verifies."""
+    found = verify_release(folder)
+    if found.fails or found.manifest_sha256 is None:
+        raise not_readable(folder, found.fails[0])
+    if not found.private:
         raise SignatureError(
             f"{file_name(folder)} is NOT PRIVATE, and a signature would say that somebody stands for it. "
             "Nothing was signed."
         )
-    return found
+    return found.manifest_sha256
 
 
 def _add(folder: Path, signature: Signature) -> None:
