@@ -160,6 +160,14 @@ def test_a_log_whose_columns_nobody_could_guess_is_one_of_interactions_once_they
     assert dpsr("describe", two, "--columns").out == "customer: user\nwine\n"
 
 
+def test_a_catalogue_may_call_its_items_as_the_log_does(dpsr, tmp_path):
+    file, wines = log(tmp_path / "log.csv", "customer,wine"), tmp_path / "wines.csv"
+    wines.write_text("wine,colour\n" + "".join(f"i{j},red\n" for j in range(30)))
+    done = dpsr(*arguments(file, tmp_path / "r", "--item", "wine", "--items", wines))
+    assert "Items that have a name, and may be on lists: 30." in done.out, done.err
+    assert load_release(tmp_path / "r").popular(1).titles is None
+
+
 def test_memory_that_does_not_hold_the_products_of_frequent_cells_is_refused_with_the_least_that_would(dpsr, tmp_path):
     file = log(tmp_path / "log.csv")
     done = dpsr(*arguments(file, tmp_path / "r", "--engine", "disk", "--memory", "500MB"))

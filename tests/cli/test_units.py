@@ -34,6 +34,13 @@ def catalogue(csv, tmp_path):
     return path
 
 
+def test_a_catalogue_of_something_else_is_said_before_anything_is_spent(dpsr, csv, tmp_path):
+    wrong = tmp_path / "wines.csv"
+    wrong.write_text("item\nRioja\nBarolo\n")
+    outcome = release(dpsr, csv, tmp_path / "r", "--unit", "user", "--delta", "1e-4", "--items", wrong)
+    assert "All 900 ratings are of items outside the catalogue" in outcome.out
+
+
 def release(dpsr, csv, out, *options):
     return dpsr("release", csv, "--scale", "1:5:1", "--epsilon", "5", "--out", out, "--yes", *options)
 
