@@ -87,7 +87,7 @@ def test_without_a_list_of_items_it_is_said_before_anything_is_spent_that_most_w
         (["--unit", "user"], "needs a delta"),
         (["--unit", "user", "--delta", "0"], "delta must be above 0"),
         (["--unit", "user", "--delta", "0.01", "--users", "1000"], "below one over the number of people"),
-        (["--unit", "value", "--delta", "1e-6"], "no delta is taken"),
+        (["--unit", "value", "--delta", "1e-6"], "no delta is taken. Leave it out, or protect people with it: "),
         (["--unit", "user", "--delta", "1e-6", "--method", "paper"], "protect the value of a rating"),
     ],
 )
@@ -110,8 +110,15 @@ def test_a_ledger_keeps_epsilon_and_delta_for_one_unit_and_refuses_another(dpsr,
     assert all(event.fingerprint is None for event in book.history()), "who is there is nobody's business"
     other = release(dpsr, csv, tmp_path / "b", "--unit", "value", *ledger)
     assert other.code == 2
-    assert "user" in other.err
+    assert "a charge for unit 'value' was asked for" in other.err
+    assert "dpsr ledger init --dataset NAME --unit value." in other.err
     assert book.budget().charges == 1
+
+
+def test_predictions_for_people_whom_a_release_does_not_know_have_a_command(dpsr, csv, tmp_path):
+    assert release(dpsr, csv, tmp_path / "r", "--unit", "user", "--delta", "1e-4").code == 0
+    refused = dpsr("predict", tmp_path / "r", csv)
+    assert (refused.code, "Predictions: dpsr personalise --predict PAIRS" in refused.err) == (2, True)
 
 
 def test_a_release_of_values_is_no_release_of_people(dpsr, csv, tmp_path):

@@ -73,7 +73,11 @@ BAD_FILES = {
     "overflowing rating": ("r.csv", HEAD + b"2,20,1e999\n", r"row 3: the rating is not a finite number"),
     "huge rating": ("r.csv", HEAD + b"2,20,1e308\n", r"row 3: the rating is not on the scale"),
     "off scale": ("r.csv", HEAD + b"2,20,6\n", r"row 3: the rating is not on the scale 1:5:1\. Declare the scale"),
-    "off grid": ("r.csv", HEAD + b"2,20,3.5\n", r"row 3: the rating is not on the scale 1:5:1.*--snap"),
+    "off grid": (
+        "r.csv",
+        HEAD + b"2,20,3.5\n",
+        r"row 3: the rating is not on the scale 1:5:1.*Scale\(\.\.\., snap=True\), or --snap",
+    ),
     "row after empty lines": ("r.csv", b"\n" + HEAD + b"\n\n2,20,6\n", r"row 6: the rating is not on"),
     "row after quoted line break": (
         "r.csv",
