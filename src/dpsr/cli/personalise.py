@@ -57,8 +57,11 @@ def personalise(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write everybody's list from their own raw ratings and a release: each for its own person, for nobody else."""
+    import pyarrow.parquet as pq
+
     from dpsr.pipeline.progress import say_compiling
     from dpsr.release.likes import LikesRelease
+    from dpsr.release.lists.single import why_empty
     from dpsr.release.people import check_takes_new_people
     from dpsr.release.personalise import kernels
     from dpsr.release.personalise.files import check_file, write_personal_predictions
@@ -83,6 +86,8 @@ def personalise(
     if pairs is None:
         _write_lists(personal, out_file, n, force)
         out.print(f"Lists of {personal.n_people:,} people written to [bold]{for_terminal(out_file, 400)}[/bold].")
+        if pq.read_metadata(out_file).num_rows == 0:
+            out.print(f"[yellow]{why_empty(loaded)}[/yellow]")
     else:
         from dpsr.data.files.pairs import read_pairs
 
