@@ -397,7 +397,22 @@ def test_own_ratings_help(sample):
 # --- bad input ---
 
 
-def test_a_list_for_a_user_is_refused_with_what_to_do_instead(model):
+def test_rows_of_another_kind_are_refused_by_name(model, sample):
+    with pytest.raises(ParameterError, match=r"learned from ratings, found Interactions\. Pass .*scale=\"1:5:1\""):
+        model.personalise(sample.liked(at_least=4))
+    likes = DPSR(2.0, unit="user", delta=1e-4).fit(sample.liked(at_least=4))
+    for other in (sample, sample.to_arrow()):
+        with pytest.raises(
+            ParameterError, match=rf"learned from interactions, found {type(other).__name__}\. Pass Inter"
+        ):
+            likes.personalise(other)
+    with pytest.raises(ParameterError, match=r"found Ratings\. Pass ratings\.mask"):
+        DPSR.plan(sample, sample.scale, [1.0])
+
+
+def test_a_list_for_a_user_is_refused_with_what_to_do_instead(model, tmp_path):
+    with pytest.raises(ParameterError, match="knows nobody"):
+        model.recommend_all(tmp_path / "lists.csv")
     with pytest.raises(ParameterError, match=r"personalise\(ratings\)\.recommend\(user\)"):
         model.release_.recommend(3)
     with pytest.raises(ParameterError, match="knows nobody"):

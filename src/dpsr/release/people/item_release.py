@@ -112,6 +112,10 @@ class ReleaseOfItems(Tabular, Generic[Side]):
         """Refused: there are no users in this release."""
         raise ParameterError(self.nobody)
 
+    def recommend_all(self, path: str | Path, n: int = 10, **_: Any) -> Path:
+        """Refused: there are no users in this release."""
+        raise ParameterError(self.nobody)
+
     def _named(self, items: Ids) -> Ints:
         return codes_of(items, self.index.named)
 
