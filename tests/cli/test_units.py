@@ -60,6 +60,7 @@ def test_people_are_released_verified_explained_and_served(dpsr, csv, catalogue,
     assert "For your eyes only" in outcome.out
     assert "outside the catalogue" in outcome.out
     assert "No list of items was declared" not in outcome.out
+    assert "Asking which items may be named" not in outcome.err
     assert "Items that have a name, and may be on lists: 29." in outcome.out
     assert dpsr("verify", folder, "--unit", unit).code == 0
     assert f"unit: {unit}" in dpsr("personalise", folder, csv, "--out", tmp_path / "l.parquet").out

@@ -73,13 +73,15 @@ def personalise(
     if isinstance(loaded, LikesRelease):
         likes = LikesReading(ratings, user, item, weight, timestamp, delimiter, query)
         personal: Personal = loaded.personalise(likes.read(), block=block)
-        out.print(for_terminal(likes.taken, 1_000))
+        taken = likes.taken
     else:
         scale = loaded.scale
         reading = Reading(ratings, str(scale), user, item, rating, timestamp, delimiter, duplicates, scale.snap, query)
         how = {"new_people": True} if new_people else {}
         personal = loaded.personalise(reading.read(), block=block, **how)
-        out.print(for_terminal(reading.taken, 1_000))
+        taken = reading.taken
+    if taken:
+        out.print(for_terminal(taken, 1_000))
     if loaded.certificate.unit == "value":
         with showing_stages():
             say_compiling(kernels)
