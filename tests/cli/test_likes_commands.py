@@ -144,6 +144,8 @@ def test_describe_takes_a_file_without_ratings_and_says_that_its_shape_is_secret
     rated = log(tmp_path / "ratings.csv", "user,item,rating", ["4"])
     assert "No rating was looked at" in dpsr("describe", rated).out
     assert "Who did what is their secret" in dpsr("describe", rated, "--likes").out
+    bottles = log(tmp_path / "bottles.csv", "user,item,bottles", ["2"])
+    assert "weight = 'bottles'" in dpsr("describe", bottles, "--weight", "bottles").out
 
 
 def test_a_log_whose_columns_nobody_could_guess_is_one_of_interactions_once_they_are_named(dpsr, tmp_path):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, NamedColumns, has_no_rating
+from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, NamedColumns, Weight, has_no_rating
 from dpsr.cli.reading import Delimiter, Duplicates, Item, Query, Rating, RatingsFile, Reading, Timestamp, User
 from dpsr.cli.rows import Json
 from dpsr.cli.terminal import out
@@ -37,6 +37,7 @@ def describe(
     user: User = None,
     item: Item = None,
     rating: Rating = None,
+    weight: Weight = None,
     timestamp: Timestamp = None,
     delimiter: Delimiter = None,
     query: Query = None,
@@ -56,8 +57,9 @@ def describe(
     if columns_only:
         _print_columns(ratings.text, delimiter, as_json=as_json)
         return
-    if query is None and (likes or has_no_rating(ratings, NamedColumns(user, item, rating, None, delimiter))):
-        _describe_likes(LikesReading(ratings, user, item, None, timestamp, delimiter), asked=likes, as_json=as_json)
+    likes = likes or weight is not None
+    if query is None and (likes or has_no_rating(ratings, NamedColumns(user, item, rating, weight, delimiter))):
+        _describe_likes(LikesReading(ratings, user, item, weight, timestamp, delimiter), asked=likes, as_json=as_json)
         return
     columns = {"user": user, "item": item, "rating": rating, "timestamp": timestamp}
     taken = ""
