@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -146,6 +147,15 @@ def test_describe_takes_a_file_without_ratings_and_says_that_its_shape_is_secret
     assert "Who did what is their secret" in dpsr("describe", rated, "--likes").out
     bottles = log(tmp_path / "bottles.csv", "user,item,bottles", ["2"])
     assert "weight = 'bottles'" in dpsr("describe", bottles, "--weight", "bottles").out
+
+
+def test_a_log_in_a_database_is_described_too(dpsr, tmp_path):
+    with sqlite3.connect(tmp_path / "shop.db") as database:
+        database.execute("create table sales (customer, article)")
+        database.executemany("insert into sales values (?, ?)", [(1, "milk"), (1, "bread"), (2, "milk")])
+    found = dpsr("describe", f"sqlite:///{tmp_path}/shop.db", "--query", "select * from sales", "--likes")
+    assert found.code == 0, found.err
+    assert "interactions per" in found.out
 
 
 def test_a_log_whose_columns_nobody_could_guess_is_one_of_interactions_once_they_are_named(dpsr, tmp_path):

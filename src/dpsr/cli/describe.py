@@ -58,8 +58,9 @@ def describe(
         _print_columns(ratings.text, delimiter, as_json=as_json)
         return
     likes = likes or weight is not None
-    if query is None and (likes or has_no_rating(ratings, NamedColumns(user, item, rating, weight, delimiter))):
-        _describe_likes(LikesReading(ratings, user, item, weight, timestamp, delimiter), asked=likes, as_json=as_json)
+    if likes or has_no_rating(ratings, NamedColumns(user, item, rating, weight, delimiter)):
+        rows = LikesReading(ratings, user, item, weight, timestamp, delimiter, query)
+        _describe_likes(rows, asked=likes, as_json=as_json)
         return
     columns = {"user": user, "item": item, "rating": rating, "timestamp": timestamp}
     taken = ""
@@ -79,11 +80,16 @@ def describe(
 def _describe_likes(reading: LikesReading, *, asked: bool, as_json: bool) -> None:
     """The same of a file whose rows are interactions; how it was read is said first."""
     from dpsr.cli.reading import local_file
-    from dpsr.data.shape import describe_interactions
+    from dpsr.data.assemble import INTERACTION_ROWS
+    from dpsr.data.shape import describe_interactions, describe_query
 
-    with local_file(reading.source) as path:
-        taken = reading.columns_in(path)
-        shape = describe_interactions(path, **reading.columns, delimiter=reading.delimiter)
+    taken = ""
+    if reading.query is not None:
+        shape = describe_query(reading.source.text, reading.query, INTERACTION_ROWS, **reading.columns)
+    else:
+        with local_file(reading.source) as path:
+            taken = reading.columns_in(path)
+            shape = describe_interactions(path, **reading.columns, delimiter=reading.delimiter)
     if as_json:
         typer.echo(json.dumps(shape.to_dict(), indent=2))
         return
