@@ -26,7 +26,7 @@ from dpsr.release.people.personalised import PersonalisedPeople, model_of, own_r
 from dpsr.synthesis.people import MadeUpPeople, Synthesis, make_up, usual_people
 from dpsr.types import Catalogue, Scale
 from dpsr.types.item_side import Crowd, ItemIndex, ItemSide
-from dpsr.types.mask import Ids, codes_of
+from dpsr.types.mask import Ids
 from dpsr.types.personal import OpensOwnRows
 
 Side = TypeVar("Side")
@@ -117,7 +117,7 @@ class ReleaseOfItems(Tabular, Generic[Side]):
         raise ParameterError(self.nobody)
 
     def _named(self, items: Ids) -> Ints:
-        return codes_of(items, self.index.named)
+        return self.index.named_codes(items)
 
     def to_arrow(self) -> pa.Table:
         """The rows of the made-up people: the table to share, since nobody real is in the release."""
