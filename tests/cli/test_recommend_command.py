@@ -169,3 +169,8 @@ def test_an_empty_list_is_a_sentence(dpsr, tmp_path):
     (tmp_path / "full.csv").write_text("user,item,rating\n1,1,1\n1,2,2\n")
     lists = dpsr("personalise", nameless, tmp_path / "full.csv", "--out", tmp_path / "lists.parquet")
     assert "No item of this release may be named" in lists.out
+
+
+def test_an_item_without_a_title_has_none_in_the_table(dpsr, folder, tmp_path):
+    (tmp_path / "items.csv").write_text("item,title\n999,Heat\n")
+    assert "None" not in dpsr("recommend", folder, "--user", "42", "--items", tmp_path / "items.csv").out
