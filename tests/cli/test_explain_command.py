@@ -103,7 +103,7 @@ def test_a_release_that_is_not_private_is_not_explained_as_a_promise(tmp_path, d
 def test_the_command_prints_what_the_figures_say(dpsr):
     outcome = dpsr("explain", "--epsilon", "1", "--scale", "1:5:1")
     assert outcome.code == 0
-    for figure in ("2.719", "73.11 %", "26.89 %", "40.47 %", "20.0%"):
+    for figure in ("2.719", "73.11 %", "26.89 %", "40.47 %", "20 %"):
         assert figure in outcome.out
     record = json.loads(dpsr("explain", "--epsilon", "1", "--scale", "1:5:1", "--json").out)
     assert record["odds"] == pytest.approx(exp(1))

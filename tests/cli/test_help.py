@@ -24,6 +24,7 @@ def shell(*words, columns="80"):
 def test_help_shows_no_types_no_braces_and_breaks_no_word(dpsr, monkeypatch, name):
     monkeypatch.setattr("shutil.get_terminal_size", lambda *_, **__: os.terminal_size((80, 24)))
     shown = dpsr(*name.split()[1:], "-h").out
+    assert "...." not in shown
     assert not re.search(r"<(bool|str|int|float|path|\w+Source)>|\{\w+\}", shown)
     body = shown.split("Example: ")[0]
     assert max(map(len, body.splitlines())) <= 80
@@ -58,6 +59,7 @@ def test_a_bare_command_shows_its_help():
         ),
         (["relaese"], "No such command 'relaese'"),
         (["release", "--colour"], "No such option: --colour"),
+        (["explain", "--unit", "person"], "'--unit': 'person' is not one of 'value', 'rating', 'user'. Example: dpsr"),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence_with_a_right_one(words, said):
@@ -65,3 +67,11 @@ def test_a_wrong_command_line_is_one_sentence_with_a_right_one(words, said):
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert said in err
+    assert "?." not in err
+
+
+def test_a_number_that_is_none_is_said_without_the_words_of_a_parser(dpsr):
+    refused = dpsr("explain", "--epsilon", "50%")
+    assert refused.code == 2
+    assert "'--epsilon'" in refused.err
+    assert "parse string" not in refused.err

@@ -78,7 +78,7 @@ def test_the_release_and_verify_print_the_same_digest_of_the_manifest(dpsr, keys
     [
         (["verify", "r", "--signer", "nowhere.pub"], "is missing"),
         (["verify", "r", "--signer", "officer"], "not a public key"),
-        (["keys", "sign", "r", "--key", "officer.pub"], "may be read by others"),
+        (["keys", "sign", "r", "--key", "officer.pub"], "is the public half of a key"),
         (["keys", "sign", "nowhere", "--key", "officer"], "not a readable release folder"),
         (["keys", "new", "--out", "third"], "nobody can be asked here"),
     ],

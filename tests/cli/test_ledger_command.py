@@ -40,6 +40,15 @@ def test_init_says_what_may_be_spent_and_how_and_is_done_once(dpsr, address):
     assert (record["exact"]["epsilon"], record["entries"], record["charges"]) == ("3/10", 1, 0)
 
 
+@pytest.mark.parametrize("unit", ["rating", "user"])
+def test_a_budget_that_no_release_could_be_charged_to_is_refused(dpsr, address, unit):
+    arguments = ["ledger", "init", "--ledger", address, "--dataset", "films", "--epsilon", "3", "--unit", unit]
+    refused = dpsr(*arguments)
+    assert (refused.code, f"a budget for unit '{unit}' needs a delta" in refused.err) == (2, True)
+    assert "no ledger" in dpsr("ledger", "show", "--ledger", address).err
+    assert "may cost epsilon = 3, delta = 1e-5 in all" in dpsr(*arguments, "--delta", "1e-5").out
+
+
 def test_show_and_history_fit_eighty_columns_and_cut_nothing(dpsr, book, monkeypatch):
     for command in ("show", "history"):
         told = dpsr("ledger", command, "--ledger", book, "--json").out

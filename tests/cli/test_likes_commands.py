@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -144,6 +145,17 @@ def test_describe_takes_a_file_without_ratings_and_says_that_its_shape_is_secret
     rated = log(tmp_path / "ratings.csv", "user,item,rating", ["4"])
     assert "No rating was looked at" in dpsr("describe", rated).out
     assert "Who did what is their secret" in dpsr("describe", rated, "--likes").out
+    bottles = log(tmp_path / "bottles.csv", "user,item,bottles", ["2"])
+    assert "weight = 'bottles'" in dpsr("describe", bottles, "--weight", "bottles").out
+
+
+def test_a_log_in_a_database_is_described_too(dpsr, tmp_path):
+    with sqlite3.connect(tmp_path / "shop.db") as database:
+        database.execute("create table sales (customer, article)")
+        database.executemany("insert into sales values (?, ?)", [(1, "milk"), (1, "bread"), (2, "milk")])
+    found = dpsr("describe", f"sqlite:///{tmp_path}/shop.db", "--query", "select * from sales", "--likes")
+    assert found.code == 0, found.err
+    assert "interactions per" in found.out
 
 
 def test_a_log_whose_columns_nobody_could_guess_is_one_of_interactions_once_they_are_named(dpsr, tmp_path):
@@ -158,6 +170,14 @@ def test_a_log_whose_columns_nobody_could_guess_is_one_of_interactions_once_they
         assert "no column looks like the item; the columns are 'customer', 'wine'" in refused.err
         assert "--item COLUMN" in refused.err
     assert dpsr("describe", two, "--columns").out == "customer: user\nwine\n"
+
+
+def test_a_catalogue_may_call_its_items_as_the_log_does(dpsr, tmp_path):
+    file, wines = log(tmp_path / "log.csv", "customer,wine"), tmp_path / "wines.csv"
+    wines.write_text("wine,colour\n" + "".join(f"i{j},red\n" for j in range(30)))
+    done = dpsr(*arguments(file, tmp_path / "r", "--item", "wine", "--items", wines))
+    assert "Items that have a name, and may be on lists: 30." in done.out, done.err
+    assert load_release(tmp_path / "r").popular(1).titles is None
 
 
 def test_memory_that_does_not_hold_the_products_of_frequent_cells_is_refused_with_the_least_that_would(dpsr, tmp_path):

@@ -1,5 +1,7 @@
 """`dpsr personalise`: everybody's list from their own ratings, and for whom it is."""
 
+import sqlite3
+
 import numpy as np
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
@@ -26,6 +28,14 @@ def test_lists_are_those_of_the_python_call_and_the_words_are_on_screen(dpsr, fo
     found = pq.read_table(tmp_path / "lists.parquet")
     assert found.equals(expected)
     assert found.schema.metadata[b"dpsr.promise"] == b"joint differential privacy"
+
+
+def test_ratings_of_a_database_begin_with_no_empty_line(dpsr, folder, tmp_path):
+    with sqlite3.connect(tmp_path / "r.db") as database:
+        database.execute("create table r (user, item, rating)")
+        database.execute("insert into r values (1, 1, 5)")
+    source = (f"sqlite:///{tmp_path}/r.db", "--query", "select * from r")
+    assert dpsr("personalise", folder, *source, "--out", tmp_path / "x.parquet").out.startswith("Lists of 1 ")
 
 
 def test_the_block_changes_no_list(dpsr, folder, raw, tmp_path):

@@ -7,7 +7,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from dpsr import load_release
+from dpsr import DPSR, Ratings, load_release
 from dpsr.release.lists import batch as everyone
 
 
@@ -141,3 +141,36 @@ def test_an_interruption_is_exit_code_130_and_leaves_nothing(dpsr, folder, tmp_p
     outcome = dpsr("recommend", folder, "--all", "--out", tmp_path / "recs.parquet")
     assert outcome.code == 130
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_item_that_the_release_does_not_know_is_said_and_the_rest_is_used(dpsr, folder):
+    outcome = dpsr("recommend", folder, "--rated", "1=5", "--rated", "nix[bold]=4", "-n", "2", "--json")
+    assert outcome.err == "Not in this release, and without a part in the list: 'nix[bold]'.\n"
+    assert json.loads(outcome.out) == json.loads(dpsr("recommend", folder, "--rated", "1=5", "-n", "2", "--json").out)
+
+
+@pytest.mark.parametrize("likes", [False, True])
+def test_items_that_are_all_unknown_are_refused_whatever_is_protected(dpsr, small_ratings, tmp_path, likes):
+    rows = small_ratings.liked(at_least=1) if likes else small_ratings
+    model = DPSR(5.0, unit="user", delta=1e-4, items=range(1, 41)).fit(rows)
+    folder = model.save(tmp_path / "r")
+    outcome = dpsr("recommend", folder, *(["--liked", "nix"] if likes else ["--rated", "nix=4"]))
+    assert outcome.code == 2
+    assert "none of the 1 items is in this release" in outcome.err
+
+
+def test_an_empty_list_is_a_sentence(dpsr, tmp_path):
+    full = Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 3, 4], scale="1:5:1")
+    everything = DPSR(5.0).fit(full).save(tmp_path / "full")
+    assert dpsr("recommend", everything, "--user", "1").out.startswith("Nothing is left to recommend")
+    assert json.loads(dpsr("recommend", everything, "--user", "1", "--json").out) == []
+    nameless = DPSR(1.0, unit="user", delta=1e-6).fit(full).save(tmp_path / "nameless")
+    assert "No item of this release may be named" in dpsr("recommend", nameless, "--rated", "1=5").out
+    (tmp_path / "full.csv").write_text("user,item,rating\n1,1,1\n1,2,2\n")
+    lists = dpsr("personalise", nameless, tmp_path / "full.csv", "--out", tmp_path / "lists.parquet")
+    assert "No item of this release may be named" in lists.out
+
+
+def test_an_item_without_a_title_has_none_in_the_table(dpsr, folder, tmp_path):
+    (tmp_path / "items.csv").write_text("item,title\n999,Heat\n")
+    assert "None" not in dpsr("recommend", folder, "--user", "42", "--items", tmp_path / "items.csv").out

@@ -17,6 +17,7 @@ def test_a_release_holds_as_many_as_asked_and_the_command_makes_more(dpsr, folde
     ended = dpsr("synthesise", folder, "--people", "50", "--out", tmp_path / "more.parquet")
     assert ended.code == 0
     assert "Nobody in it exists" in ended.out
+    assert "are called by their cell, such as cell:7" in ended.out
     assert pq.read_table(tmp_path / "more.parquet")["user"].to_numpy().max() == 50
     assert dpsr("synthesise", folder, "--people", "3", "--out", tmp_path / "more.csv").code == 0
     assert (tmp_path / "more.csv").read_text().startswith('"user","item","rating"')

@@ -34,6 +34,13 @@ def catalogue(csv, tmp_path):
     return path
 
 
+def test_a_catalogue_of_something_else_is_said_before_anything_is_spent(dpsr, csv, tmp_path):
+    wrong = tmp_path / "wines.csv"
+    wrong.write_text("item\nRioja\nBarolo\n")
+    outcome = release(dpsr, csv, tmp_path / "r", "--unit", "user", "--delta", "1e-4", "--items", wrong)
+    assert "All 900 ratings are of items outside the catalogue" in outcome.out
+
+
 def release(dpsr, csv, out, *options):
     return dpsr("release", csv, "--scale", "1:5:1", "--epsilon", "5", "--out", out, "--yes", *options)
 
@@ -53,6 +60,7 @@ def test_people_are_released_verified_explained_and_served(dpsr, csv, catalogue,
     assert "For your eyes only" in outcome.out
     assert "outside the catalogue" in outcome.out
     assert "No list of items was declared" not in outcome.out
+    assert "Asking which items may be named" not in outcome.err
     assert "Items that have a name, and may be on lists: 29." in outcome.out
     verified = dpsr("verify", folder, "--unit", unit)
     assert verified.code == 0
@@ -82,7 +90,7 @@ def test_without_a_list_of_items_it_is_said_before_anything_is_spent_that_most_w
         (["--unit", "user"], "needs a delta"),
         (["--unit", "user", "--delta", "0"], "delta must be above 0"),
         (["--unit", "user", "--delta", "0.01", "--users", "1000"], "below one over the number of people"),
-        (["--unit", "value", "--delta", "1e-6"], "no delta is taken"),
+        (["--unit", "value", "--delta", "1e-6"], "no delta is taken. Leave it out, or protect people with it: "),
         (["--unit", "user", "--delta", "1e-6", "--method", "paper"], "protect the value of a rating"),
     ],
 )
@@ -110,7 +118,14 @@ def test_a_ledger_keeps_epsilon_and_delta_for_one_unit_and_refuses_another(dpsr,
     other = release(dpsr, csv, tmp_path / "b", "--unit", "value", *ledger)
     assert other.code == 2
     assert "(unit 'user'), and a charge for unit 'value' was asked for" in other.err
+    assert "(dpsr ledger init --unit value)" in other.err
     assert book.budget().charges == 1
+
+
+def test_predictions_for_people_whom_a_release_does_not_know_have_a_command(dpsr, csv, tmp_path):
+    assert release(dpsr, csv, tmp_path / "r", "--unit", "user", "--delta", "1e-4").code == 0
+    refused = dpsr("predict", tmp_path / "r", csv)
+    assert (refused.code, "Predictions: dpsr personalise --predict PAIRS" in refused.err) == (2, True)
 
 
 def test_a_release_of_values_is_no_release_of_people(dpsr, csv, tmp_path):

@@ -51,6 +51,19 @@ def test_parquet_is_read_too(tmp_path):
     assert (catalogue.ids.tolist(), catalogue.titles) == (["a", "b"], ["Heat", None])
 
 
+def test_ids_stand_in_the_column_that_ratings_call_their_items(tmp_path):
+    text = "wine,colour\nRioja,red\nBarolo,red\n"
+    pq.write_table(pa.table({"wine": ["Rioja", "Barolo"], "colour": ["red", "red"]}), tmp_path / "items.parquet")
+    for path in (written(tmp_path, text), tmp_path / "items.parquet"):
+        catalogue = read_catalogue(path, also="wine")
+        assert (catalogue.ids.tolist(), catalogue.titles) == (["Rioja", "Barolo"], [None, None])
+    assert read_catalogue(written(tmp_path, "Rioja\nBarolo\n"), also="wine").ids.tolist() == ["Rioja", "Barolo"]
+
+
+def test_ids_of_words_and_numbers_below_a_header_stay(tmp_path):
+    assert read_catalogue(written(tmp_path, "item,title\nA1,Heat\n2,Ronin\n")).ids.tolist() == ["A1", "2"]
+
+
 def test_titles_are_looked_up_by_id_whatever_the_order_and_the_type(tmp_path):
     catalogue = read_catalogue(written(tmp_path, "item,title\n7,Heat\n3,Ronin\n"))
     assert catalogue.titles_of(pa.array([3, 5, 7])) == ["Ronin", None, "Heat"]
@@ -64,6 +77,7 @@ def test_titles_are_looked_up_by_id_whatever_the_order_and_the_type(tmp_path):
         ("item,title\n7,Heat\n,Ronin\n", "row 3: the item is missing"),
         ("item,title\n", "lists no items"),
         ("item,movie,title\n1,2,Heat\n", "more than one column could be the item"),
+        ("nr;wine\n7;Rioja\n3;Barolo\n", "no column is the item; the columns are 'nr', 'wine'. Call the column of ids"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_row(tmp_path, text, words):

@@ -114,6 +114,13 @@ def test_a_given_column_must_exist_and_have_one_role(tmp_path):
         Ratings.read(path, scale=SCALE, timestamp="when")
 
 
+def test_a_wrong_name_is_said_before_what_was_not_found(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text("Kundennr.,Wein,Note\na,b,1\n")
+    with pytest.raises(DataError, match=r"no column is named 'Kundennr'; the columns are 'Kundennr\.'"):
+        Ratings.read(path, scale=SCALE, user="Kundennr", item="Wein")
+
+
 @pytest.mark.parametrize("delimiter", ["", ";;", "a", '"', "\n", "é", "1"])
 def test_a_delimiter_that_cannot_be_one_is_refused(tmp_path, delimiter):
     (tmp_path / "r.csv").write_bytes(HEAD)

@@ -46,6 +46,14 @@ BAD_FILES = {
         b"user,item\n1,2\n",
         r"needs a user, an item and a value, the first row has only 2 of them",
     ),
+    "a database": (
+        "shop.db",
+        b"SQLite format 3\0...",
+        r"^shop\.db is an SQLite database\. .*sqlite:///.*--query 'select",
+    ),
+    "a workbook": ("r.xlsx", b"PK\x03\x04...", r"^r\.xlsx is an Excel workbook or an archive.* Save its sheet as CSV"),
+    "an old workbook": ("r.xls", b"\xd0\xcf\x11\xe0...", r"^r\.xls is an Excel workbook"),
+    "compressed in secret": ("r.csv", gzip.compress(HEAD), r"^r\.csv is compressed, .*Let it end in \.gz"),
     "colons": ("r.csv", b"userId:movieId:rating\n1:2:3\n", r"seem to be separated by ':' and not by ','"),
     "spaces": ("r.txt", b"1 2 3\n1 2 3\n", r"separated by spaces"),
     "non-numeric rating": (
@@ -65,7 +73,11 @@ BAD_FILES = {
     "overflowing rating": ("r.csv", HEAD + b"2,20,1e999\n", r"row 3: the rating is not a finite number"),
     "huge rating": ("r.csv", HEAD + b"2,20,1e308\n", r"row 3: the rating is not on the scale"),
     "off scale": ("r.csv", HEAD + b"2,20,6\n", r"row 3: the rating is not on the scale 1:5:1\. Declare the scale"),
-    "off grid": ("r.csv", HEAD + b"2,20,3.5\n", r"row 3: the rating is not on the scale 1:5:1.*--snap"),
+    "off grid": (
+        "r.csv",
+        HEAD + b"2,20,3.5\n",
+        r"row 3: the rating is not on the scale 1:5:1.*Scale\(\.\.\., snap=True\), or --snap",
+    ),
     "row after empty lines": ("r.csv", b"\n" + HEAD + b"\n\n2,20,6\n", r"row 6: the rating is not on"),
     "row after quoted line break": (
         "r.csv",

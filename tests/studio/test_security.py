@@ -150,6 +150,12 @@ def test_a_file_that_is_none_and_choices_that_are_none_are_refused_in_words(insi
     assert inside.ask("GET", "/run?id=nothing")[0] == 404
 
 
+def test_a_log_without_ratings_is_sent_to_the_command_that_takes_it(inside, folder):
+    (folder / "log.csv").write_text("customer,article,price\nann,milk,x\nbob,bread,y\n")
+    assert "dpsr release FILE --likes" in inside.ask("GET", "/columns?source=log.csv")[1]
+    assert "--likes" not in inside.ask("GET", "/columns?source=ratings.csv")[1]
+
+
 def test_arguments_stay_arguments(inside, folder):
     """A file whose name begins with a dash, quotes and dollars reach the command as they are, and no shell."""
     (folder / "--help").write_text((folder / "ratings.csv").read_text())

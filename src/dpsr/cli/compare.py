@@ -33,7 +33,7 @@ NOTE_MADE_UP = (
 
 def compare(
     releases: Annotated[
-        list[Path], typer.Argument(metavar="RELEASE...", file_okay=False, help="Release folders to put side by side.")
+        list[Path], typer.Argument(metavar="RELEASE", file_okay=False, help="Release folders to put side by side.")
     ],
     as_json: Json = False,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, NamedColumns, has_no_rating
+from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, NamedColumns, Weight, has_no_rating
 from dpsr.cli.reading import (
     Delimiter,
     Duplicates,
@@ -48,6 +48,7 @@ def describe(
     user: User = None,
     item: Item = None,
     rating: Rating = None,
+    weight: Weight = None,
     timestamp: Timestamp = None,
     delimiter: Delimiter = None,
     query: Query = None,
@@ -67,8 +68,10 @@ def describe(
     if columns_only:
         _print_columns(ratings.text, delimiter, as_json=as_json)
         return
-    if query is None and (likes or has_no_rating(ratings, NamedColumns(user, item, rating, None, delimiter))):
-        _describe_likes(LikesReading(ratings, user, item, None, timestamp, delimiter), asked=likes, as_json=as_json)
+    likes = likes or weight is not None
+    if likes or has_no_rating(ratings, NamedColumns(user, item, rating, weight, delimiter)):
+        rows = LikesReading(ratings, user, item, weight, timestamp, delimiter, query)
+        _describe_likes(rows, asked=likes, as_json=as_json)
         return
     columns = {"user": user, "item": item, "rating": rating, "timestamp": timestamp}
     taken = ""
@@ -87,11 +90,16 @@ def describe(
 
 def _describe_likes(reading: LikesReading, *, asked: bool, as_json: bool) -> None:
     """The same of a file whose rows are interactions; how it was read is said first."""
-    from dpsr.data.shape import describe_interactions
+    from dpsr.data.assemble import INTERACTION_ROWS
+    from dpsr.data.shape import describe_interactions, describe_query
 
-    with local_file(reading.source) as path:
-        taken = reading.columns_in(path)
-        shape = describe_interactions(path, **reading.columns, delimiter=reading.delimiter)
+    taken = ""
+    if reading.query is not None:
+        shape = describe_query(reading.source.text, reading.query, INTERACTION_ROWS, **reading.columns)
+    else:
+        with local_file(reading.source) as path:
+            taken = reading.columns_in(path)
+            shape = describe_interactions(path, **reading.columns, delimiter=reading.delimiter)
     if as_json:
         typer.echo(json.dumps(shape.to_dict(), indent=2))
         return

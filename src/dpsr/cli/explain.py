@@ -146,10 +146,7 @@ def _show_guesses(told: Explanation) -> None:
 
 
 def _percent(share: float) -> str:
-    """Two digits of what is small; what cannot be told from certainty is not dressed up as a figure."""
-    if share > 0.9995:
-        return "no bound to speak of"
-    return f"{share:.1%}" if share >= 0.01 else f"{100 * share:.2g}%"
+    return f"{100 * share:.3g} %"
 
 
 def _factor(odds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,9 @@ _NAMES = 26
 """Columns for the names of options; longer ones have a line of their own."""
 
 _WIDEST = 100
+
+_PARSER_WORDS = re.compile(r"Value error, |, unable to parse string as an? \w+")
+"""What the framework's parser says about itself, and not about what was typed."""
 
 Rows = list[tuple[str, str]]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -83,7 +87,8 @@ def show_misuse(error: Any) -> None:
         return
     example = getattr(error.ctx.command, "epilog", None) if error.ctx else None
     advice = example.splitlines()[0] if example else f"See: {error.ctx.command_path if error.ctx else 'dpsr'} -h"
-    complain(f"{error.format_message().strip().rstrip('.')}. {advice}")
+    message = _PARSER_WORDS.sub("", error.format_message()).strip().rstrip(".")
+    complain(f"{message}{'' if message.endswith('?') else '.'} {advice}")
 
 
 def page(usage: str, about: str, sections: dict[str, Rows], example: str) -> str:

@@ -40,9 +40,16 @@ def init(
     as_json: Json = False,
 ) -> None:
     """Give a data set its budget, once; the ledger is made if it is not there."""
+    from dpsr.certify.amounts import exact
+    from dpsr.errors import PrivacyError
     from dpsr.privacy.ledger.ledger import Ledger
     from dpsr.privacy.ledger.messages import UNIT_WORDS
 
+    if unit is not Unit.value and not exact(delta, "delta"):
+        raise PrivacyError(
+            f"a budget for unit '{unit}' needs a delta, or no release could be charged to it: every release costs one. "
+            "Add --delta, the sum for all releases, such as 1e-5."
+        )
     book = Ledger.create(ledger, dataset, epsilon, delta, unit=unit.value, note=note)
     budget = book.budget(dataset)
     if as_json:

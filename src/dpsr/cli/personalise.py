@@ -57,8 +57,11 @@ def personalise(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write everybody's list from their own raw ratings and a release: each for its own person, for nobody else."""
+    import pyarrow.parquet as pq
+
     from dpsr.pipeline.progress import say_compiling
     from dpsr.release.likes import LikesRelease
+    from dpsr.release.lists.single import why_empty
     from dpsr.release.people import check_takes_new_people
     from dpsr.release.personalise import kernels
     from dpsr.release.personalise.files import check_file, write_personal_predictions
@@ -70,19 +73,23 @@ def personalise(
     if isinstance(loaded, LikesRelease):
         likes = LikesReading(ratings, user, item, weight, timestamp, delimiter, query)
         personal: Personal = loaded.personalise(likes.read(), block=block)
-        out.print(for_terminal(likes.taken, 1_000))
+        taken = likes.taken
     else:
         scale = loaded.scale
         reading = Reading(ratings, str(scale), user, item, rating, timestamp, delimiter, duplicates, scale.snap, query)
         how = {"new_people": True} if new_people else {}
         personal = loaded.personalise(reading.read(), block=block, **how)
-        out.print(for_terminal(reading.taken, 1_000))
+        taken = reading.taken
+    if taken:
+        out.print(for_terminal(taken, 1_000))
     if loaded.certificate.unit == "value":
         with showing_stages():
             say_compiling(kernels)
     if pairs is None:
         _write_lists(personal, out_file, n, force)
         out.print(f"Lists of {personal.n_people:,} people written to [bold]{for_terminal(out_file, 400)}[/bold].")
+        if pq.read_metadata(out_file).num_rows == 0:
+            out.print(f"[yellow]{why_empty(loaded)}[/yellow]")
     else:
         from dpsr.data.files.pairs import read_pairs
 

@@ -11,7 +11,7 @@ from dpsr.cli.reading import Items
 from dpsr.cli.release_folder import ReleaseFolder, open_any_release, open_release
 from dpsr.cli.rows import Format, FormatOption, JsonRows, show
 from dpsr.cli.terminal import err, out
-from dpsr.quoting import for_terminal
+from dpsr.quoting import for_terminal, quoted_list
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,6 +50,7 @@ def recommend(
 ) -> None:
     """Recommend items a user has not rated: for one user, somebody new, or everybody at once."""
     from dpsr.errors import ParameterError
+    from dpsr.release.lists.single import unknown_items, why_empty
 
     if [user is not None, everyone, bool(rated), bool(liked)].count(True) != 1:
         raise ParameterError(
@@ -62,7 +63,11 @@ def recommend(
         return
     loaded = _titled(open_any_release(release), items)
     rows, shape = _one_list(loaded, user, rated or [], liked or [], n), Format.json if as_json else how
-    if shape is Format.table:
+    if strange := unknown_items(loaded, liked or [one.rpartition("=")[0] for one in rated or []]):
+        err.print(f"Not in this release, and without a part in the list: {for_terminal(quoted_list(strange), 1_000)}.")
+    if shape is Format.table and not len(rows):
+        out.print(why_empty(loaded))
+    elif shape is Format.table:
         show(rows.drop(["user"]), shape, title=f"For user {user}" if user is not None else "For somebody new")
         out.print(LIKES_ORDER if liked else ORDER if weighs_encounters(loaded) else PLAIN_ORDER)
     else:

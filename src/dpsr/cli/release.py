@@ -130,7 +130,7 @@ def release(
         check_asking(as_json, yes, ratings)
         check_engine(engine, memory, work)
         signer = None if sign is None else open_key(sign)
-        catalogue = None if items is None else read_catalogue(items)
+        catalogue = None if items is None else read_catalogue(items, also=item)
         rows = reads_likes(likes, scale, ratings, NamedColumns(user, item, rating, weight, delimiter))
         check_method(method, unit, delta, likes=rows)
         if rows:

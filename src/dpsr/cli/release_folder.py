@@ -29,7 +29,8 @@ def open_release(folder: Path) -> Release:
     if isinstance(release, ItemRelease):
         raise ParameterError(
             f"this release protects the unit {release.certificate.unit!r} and knows no user and no rating. Lists: dpsr "
-            "personalise, from people's own ratings, or dpsr recommend --rated for one person."
+            "personalise, from people's own ratings, or dpsr recommend --rated for one person. Predictions: dpsr "
+            "personalise --predict PAIRS."
         )
     if isinstance(release, LikesRelease):
         raise ParameterError(

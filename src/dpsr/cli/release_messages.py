@@ -38,7 +38,8 @@ def preview(name: str, taken: str, table: RawRows, estimator: Any, account: Acco
     else:
         lines.append(f"{escape(name)}: {counts} [yellow]For your eyes only: not in the release.[/yellow]")
         if lost := outside(census, estimator.items):
-            lines.append(f"{lost:,} {thing} are of items outside the catalogue and are left out (for your eyes only).")
+            rows = f"{'[red]All[/red] ' if lost == census.n_ratings else ''}{lost:,} {thing}"
+            lines.append(f"{rows} are of items outside the catalogue and are left out (for your eyes only).")
     lines += [escape(taken)] if taken else []
     if estimator.as_published:
         lines.append(as_published(estimator.epsilon, estimator.alpha))

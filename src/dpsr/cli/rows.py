@@ -65,4 +65,6 @@ def _as_table(rows: pa.Table, title: str, more: str) -> None:
 
 
 def _cell(value: Any) -> str:
+    if value is None:  # a title that the catalogue does not have
+        return ""
     return f"{value:.3f}" if isinstance(value, float) else for_terminal(value)

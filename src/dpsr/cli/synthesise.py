@@ -27,10 +27,14 @@ def synthesise(
 ) -> None:
     """Write rows of made-up people, drawn from a release alone: free, and any recommender can learn from them."""
     from dpsr.pipeline.made_up import more_made_up
+    from dpsr.release import Release
     from dpsr.release.folder.atomic import check_file
 
     check_file(out_file, overwrite=force)
-    table = more_made_up(open_any_release(release), people, out_file, seed=seed, overwrite=force)
+    loaded = open_any_release(release)
+    table = more_made_up(loaded, people, out_file, seed=seed, overwrite=force)
     rows = "ratings" if "rating" in table.column_names else "interactions"
     out.print(f"{table.num_rows:,} made-up {rows} written to [bold]{for_terminal(out_file, 400)}[/bold].")
     out.print("Nobody in it exists. Nothing but the release was read, so nothing was spent.")
+    if not isinstance(loaded, Release) and loaded.index.declared is None:
+        out.print("Items that may not be named are called by their cell, such as cell:7; a declared list has none.")

@@ -95,6 +95,9 @@ def find_columns(
     `""` leaves a part out although a column looks like one, where it may be left out: `timestamp=""`, `weight=""`.
     """
     given = {"user": user, "item": item, **({kind.value: value.get(kind.value)} if kind.needed else {})}
+    for role, name in given.items():
+        if name is not None:  # a name that is wrong is said before one that is missing
+            _place(role, name, names, source)
     absent = [role for role, name in given.items() if name is None and not _matches(role, None, names)]
     if absent and absent != ["user"] and absent != ["item"]:
         raise DataError(_absent(absent, names, source))

@@ -207,7 +207,7 @@ def notes_of(n_repeated: int, unread: str | None) -> list[str]:
     if unread is not None:
         notes.append(
             f"the column {quoted(unread)} looks like a rating and was not read: every row is one interaction. "
-            f"For likes only, read ratings and use liked(at_least=...); to take it as a weight, "
-            f"weight={quoted(unread)}."
+            "For likes only, read ratings in Python and use liked(at_least=...); to take it as a weight, "
+            f"weight={quoted(unread)} (or --weight {quoted(unread)})."
         )
     return notes

@@ -12,6 +12,7 @@ from dpsr.certify.certificate import ChargeReference
 from dpsr.engine import MemoryTable
 from dpsr.engine.division import GRID
 from dpsr.engine.raw import InteractionTable, RawInteractions, RawRatings, RawTable, raw_table
+from dpsr.errors import ParameterError
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.people import cells
 from dpsr.pipeline.estimator import PrivateRecommender, check_unit, checked_ratings
@@ -82,6 +83,8 @@ class DPSR(PrivateRecommender):
         mask: Mask, scale: Scale, epsilons: Sequence[float], components: Components | None = None
     ) -> list[Forecast]:
         """The accuracy to expect at each epsilon, before anything is spent: reads the mask and no values."""
+        if not isinstance(mask, Mask):
+            raise ParameterError(f"a plan reads who rated what, found {type(mask).__name__}. Pass ratings.mask.")
         parts = components or shown_components(mask)
         return [forecast(mask, scale, epsilon, parts) for epsilon in epsilons]
 

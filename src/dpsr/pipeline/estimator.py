@@ -77,7 +77,7 @@ def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool
         if delta is not None:
             raise PrivacyError(
                 "the value of a rating is protected with delta = 0, which promises more at no cost, so no delta is "
-                "taken. Leave it out."
+                'taken. Leave it out, or protect people with it: unit="user" (or --unit user).'
             )
         if declared:
             raise ParameterError(

@@ -16,7 +16,7 @@ from dpsr.synthesis.people import Synthesis
 
 NOBODY = (
     "people are made up where real ones are protected, at --unit rating or user. A release that protects values has a "
-    "row for every rating (ratings.parquet): leave people out."
+    "row for every rating, which is the table to share (ratings.parquet): make nobody up."
 )
 
 _NOBODY_REAL = "people who do not exist, drawn from a release; the seed is public and hides nothing"

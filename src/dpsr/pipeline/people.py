@@ -68,7 +68,6 @@ def learn_people(vault: PeopleVault) -> tuple[ItemSide, ItemIndex]:
         _ask_scores(vault, state, (vault.left - _for_names(vault) - later * left) / left)
         if calibrated:
             _ask_coefficients(vault, state)
-    announce("Asking which items may be named")
     return state.side, ask_names(vault, state)
 
 
@@ -99,7 +98,6 @@ def learn_ratings(vault: RatingVault) -> tuple[ItemSide, ItemIndex]:
     _ask_rating_scores(vault, state, vault.left - _for_names(vault) - later)
     if calibrated:
         _ask_coefficients(vault, state)
-    announce("Asking which items may be named")
     return state.side, ask_names(vault, state)
 
 
@@ -171,6 +169,7 @@ def ask_names(vault: PeopleVault, state: Learning) -> ItemIndex:
     """The declared list, or the items that pass the threshold; all that is left of the budget goes there."""
     if vault.declared is not None:
         return ItemIndex(vault.declared, vault.declared)
+    announce("Asking which items may be named")
     share, lam = vault.left, np.zeros(vault.n_cells) if state.cells is None else state.cells.lam
     if vault.unit != "user":  # every rating counts whole: nothing is gained by fewer cells
         return ItemIndex(None, vault.names(share, np.arange(vault.n_cells)))

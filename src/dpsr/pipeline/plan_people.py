@@ -17,7 +17,7 @@ from dpsr.engine.raw import RawRatings
 from dpsr.errors import ParameterError
 from dpsr.people.forecast import PeopleForecast, Population, forecast, people_for_factors
 from dpsr.pipeline.estimator import check_enough, check_unit
-from dpsr.pipeline.plan import TYPICAL_SPREAD, check_spread, parse_epsilons
+from dpsr.pipeline.plan import check_spread, parse_epsilons, typical_spread
 from dpsr.types import Scale
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of
 
@@ -89,7 +89,7 @@ def plan_people(
 ) -> PeoplePlan:
     """Forecasts for a comma-separated list of budgets, from `totals` (users, items, ratings) or from raw `ratings`.
 
-    `spread` is the standard deviation of all ratings, if its owner knows it; a quarter of the scale's width otherwise.
+    `spread` is the standard deviation of all ratings, if its owner knows it; a typical one otherwise.
     """
     if unit not in PLANNED:
         raise ParameterError(f"a plan for people is made for the units {' and '.join(PLANNED)}, found {unit!r}.")
@@ -127,4 +127,4 @@ def _of_totals(
             "items cannot be. Check the totals."
         )
     population = Population.declared(users, items, ratings)
-    return population, float((spread or TYPICAL_SPREAD * scale.width) / np.sqrt(1 + population.level_variance))
+    return population, float((spread or typical_spread(scale)) / np.sqrt(1 + population.level_variance))

@@ -86,6 +86,11 @@ def read_key(path: Path, passphrase: str | None = None) -> SigningKey:
         raise SignatureError(
             f"the key {file_name(path)} {error}. Pass a private key: dpsr keys new makes one."
         ) from None
+    if b"PUBLIC KEY" in text:
+        raise SignatureError(
+            f"{file_name(path)} is the public half of a key, for checking. Sign with the private half: dpsr keys new "
+            "writes it without .pub."
+        )
     _refuse_readable_by_others(path)
     try:
         key = load_pem_private_key(text, None if passphrase is None else passphrase.encode())

@@ -248,6 +248,10 @@ class ItemIndex:
             return codes_of(ids, self.declared)
         return hashed_cells(id_array(ids))
 
+    def named_codes(self, ids: Ids) -> Ints:
+        """The place of each item among those that may be named, -1 for any other; hashed ones are named as `spelt`."""
+        return codes_of(ids if self.declared is not None else spelt(id_array(ids)), self.named)
+
     @cached_property
     def named_cells(self) -> Ints:
         return self.cells_of(self.named)

@@ -75,7 +75,7 @@ class Scale:
         if (high - low) / step + 1 > MAX_LEVELS:
             raise ScaleError(
                 f"a scale has at most {MAX_LEVELS} levels, {self} has {(high - low) / step + 1}. "
-                "Declare a coarser step and let values be put on it (snap=True, or --snap)."
+                "Declare a coarser step and let values be put on it (Scale(..., snap=True), or --snap)."
             )
         largest = max(abs(low), abs(high))
         if largest > LARGEST or step < max(1 / Fraction(LARGEST), _FINEST * largest):
@@ -176,5 +176,6 @@ def off_scale(scale: Scale, *, where: str) -> str:
     return (
         f"{where}: the rating is not on the scale {scale}. "
         "Declare the scale printed on your rating form (for half stars: 0.5:5:0.5), or let continuous values be put on "
-        "its grid (snap=True, or --snap); it is never guessed from the data, because the observed range is private."
+        "its grid (Scale(..., snap=True), or --snap); it is never guessed from the data, because the observed range is "
+        "private."
     )

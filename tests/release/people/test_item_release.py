@@ -405,6 +405,23 @@ def test_what_is_rated_is_not_recommended_and_a_stranger_gets_what_is_popular(mo
     assert list(personal.recommend("nobody", n=5).items) == list(model.release_.popular(5).items)
 
 
+@pytest.mark.parametrize("likes", [False, True])
+def test_what_somebody_has_is_not_recommended_however_its_number_is_spelt(likes):
+    rng = np.random.default_rng(3)
+    users = [f"u{k}" for k in range(1_500) for _ in range(4)]
+    items = [f"{one:04d}" for _ in range(1_500) for one in rng.choice(12, 4, replace=False)]
+    users, items = [*users, "u0"], [*items, str(int(items[0]))]  # the same thing, spelt in two ways by one person
+    rows = Ratings.from_arrays(users, items, np.tile([4, 5], 3_001)[: len(users)], scale=STARS)
+    rows = rows.liked(at_least=1) if likes else rows
+    model = DPSR(12.0, unit="user", delta=1e-6).fit(rows)
+    personal = model.personalise(rows)
+    known = set(zip(users, map(int, items), strict=True))
+    lists = personal.table(12).to_pylist()
+    assert lists
+    assert not [row for row in lists if (row["user"], int(row["item"])) in known]
+    assert items[0].lstrip("0") not in model.fold_in([items[0]], None if likes else [5], n=12).items
+
+
 def test_personal_lists_say_for_whom_they_are_and_cannot_be_a_release(model, sample, tmp_path):
     personal = model.personalise(sample)
     path = personal.save(tmp_path / "lists.parquet", n=3)
@@ -432,7 +449,22 @@ def test_own_ratings_help(sample):
 # --- bad input ---
 
 
-def test_a_list_for_a_user_is_refused_with_what_to_do_instead(model):
+def test_rows_of_another_kind_are_refused_by_name(model, sample):
+    with pytest.raises(ParameterError, match=r"learned from ratings, found Interactions\. Pass .*scale=\"1:5:1\""):
+        model.personalise(sample.liked(at_least=4))
+    likes = DPSR(2.0, unit="user", delta=1e-4).fit(sample.liked(at_least=4))
+    for other in (sample, sample.to_arrow()):
+        with pytest.raises(
+            ParameterError, match=rf"learned from interactions, found {type(other).__name__}\. Pass Inter"
+        ):
+            likes.personalise(other)
+    with pytest.raises(ParameterError, match=r"found Ratings\. Pass ratings\.mask"):
+        DPSR.plan(sample, sample.scale, [1.0])
+
+
+def test_a_list_for_a_user_is_refused_with_what_to_do_instead(model, tmp_path):
+    with pytest.raises(ParameterError, match="knows nobody"):
+        model.recommend_all(tmp_path / "lists.csv")
     with pytest.raises(ParameterError, match=r"personalise\(ratings\)\.recommend\(user\)"):
         model.release_.recommend(3)
     with pytest.raises(ParameterError, match="knows nobody"):

@@ -4,6 +4,9 @@
                                           the ids and the second the titles (`movies.dat`, `u.item`, a plain list)
     Parquet                               by extension or first bytes
 
+A column of ids may be called as ratings call theirs (`also`). A first row of words over whole numbers is a header in
+which no name is known: it is refused, since it would be an item, and would make text of all other ids.
+
 Ids follow the same rule as ids of ratings, so that the two meet: integers if every one is spelt like an integer, else
 text as it is. Further columns are passed over. No rating is read.
 """
@@ -20,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpsr.data.assemble import CONVENTIONAL, plain
+from dpsr.data.assemble import CONVENTIONAL, is_number, plain
 from dpsr.data.coding import ARROW_ERRORS, code_ids, integers_if_canonical
 from dpsr.data.files.diagnose import not_text, unreadable
 from dpsr.data.files.layouts import open_bytes
@@ -35,16 +38,16 @@ _TITLES = {*_NAMES.split()}
 _DELIMITERS = ("::", "\t", ";", "|", ",")
 
 
-def read_catalogue(path: str | PathLike[str]) -> Catalogue:
-    """The items of a file in its order."""
+def read_catalogue(path: str | PathLike[str], *, also: str | None = None) -> Catalogue:
+    """The items of a file in its order; `also` is what the ratings call theirs, and a column may be called so too."""
     file = existing(Path(path))
     head = read_head(file)
     name = file_name(file)
     if is_parquet(file, head):
-        ids, titles = _of_parquet(file)
+        ids, titles = _of_parquet(file, also)
         source = Source(name, lambda row: f"row {row + 1}")
     else:
-        lines, ids, titles = _of_text(file, first_lines(file, head))
+        lines, ids, titles = _of_text(file, first_lines(file, head), also)
         source = Source(name, lambda row: f"row {lines[row]}")
     if not len(ids):
         raise DataError(f"{name} lists no items. Give one item in each row, its id first and perhaps its title.")
@@ -67,11 +70,11 @@ def _checked(ids: pa.Array, source: Source) -> np.ndarray[tuple[int], np.dtype[n
     return np.array(vocabulary.to_pylist(), dtype=kind)[codes]
 
 
-def _of_parquet(file: Path) -> tuple[pa.Array, list[str | None]]:
+def _of_parquet(file: Path, also: str | None) -> tuple[pa.Array, list[str | None]]:
     try:
         with pq.ParquetFile(file) as source:
             names = source.schema_arrow.names
-            place, titled = _columns(names, file_name(file))
+            place, titled = _columns(names, also, file_name(file))
             table = source.read(columns=[names[one] for one in (place, titled) if one is not None])
     except ARROW_ERRORS as error:
         if isinstance(error, DataError):
@@ -82,7 +85,7 @@ def _of_parquet(file: Path) -> tuple[pa.Array, list[str | None]]:
     return ids, [None if text is None else str(text) or None for text in texts]
 
 
-def _of_text(file: Path, head: str) -> tuple[list[int], pa.Array, list[str | None]]:
+def _of_text(file: Path, head: str, also: str | None) -> tuple[list[int], pa.Array, list[str | None]]:
     """The line of every item, its id and its title."""
     if problem := not_text(file):
         raise DataError(problem)
@@ -91,8 +94,9 @@ def _of_text(file: Path, head: str) -> tuple[list[int], pa.Array, list[str | Non
     rows = _rows(file, mark)
     number, names = next(rows, (0, []))
     place, titled = 0, 1 if len(names) > 1 else None
-    if any(plain(name) in _IDS for name in names):
-        place, titled = _columns(names, file_name(file))
+    header = also in names or any(plain(name) in _IDS for name in names)
+    if header:
+        place, titled = _columns(names, also, file_name(file))
     elif names:
         rows = _again(number, names, rows)
     lines, ids, titles = [], [], []
@@ -100,7 +104,13 @@ def _of_text(file: Path, head: str) -> tuple[list[int], pa.Array, list[str | Non
         lines.append(number)
         ids.append(row[place].strip() if len(row) > place else "")
         titles.append((row[titled].strip() or None) if titled is not None and len(row) > titled else None)
+    if ids and not header and not is_number(ids[0]) and _all_integers(ids[1:]):
+        raise DataError(_unknown("no column is", "item", names, file_name(file)))
     return lines, integers_if_canonical(pa.array(ids, pa.string())), titles
+
+
+def _all_integers(ids: list[str]) -> bool:
+    return bool(ids) and pa.types.is_integer(integers_if_canonical(pa.array(ids, pa.string())).type)
 
 
 def _again(number: int, row: list[str], rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
@@ -121,16 +131,22 @@ def _rows(file: Path, mark: str) -> Iterator[tuple[int, list[str]]]:
             raise DataError(unreadable(file, str(error))) from error
 
 
-def _columns(names: Sequence[str], source: str) -> tuple[int, int | None]:
-    """The column of ids, and the column of titles if there is one."""
+def _columns(names: Sequence[str], also: str | None, source: str) -> tuple[int, int | None]:
+    """The column of ids, and the column of titles if there is one; ids first by the name that ratings use."""
     ids, titles = ([place for place, name in enumerate(names) if plain(name) in known] for known in (_IDS, _TITLES))
-    if len(ids) > 1:  # `movieId` says more than `id`
+    if also in names:
+        ids = [place for place, name in enumerate(names) if name == also]
+    elif len(ids) > 1:  # `movieId` says more than `id`
         ids = [place for place in ids if plain(names[place]) != "id"]
     for role, found in (("item", ids), ("title", titles)):
         if len(found) > 1 or (role == "item" and not found):
             problem = "no column is" if not found else "more than one column could be"
-            raise DataError(
-                f"{source}: {problem} the {role}; the columns are {quoted_list(names)}. Call the column of ids "
-                "'item' and the column of titles 'title'."
-            )
+            raise DataError(_unknown(problem, role, names, source))
     return ids[0], titles[0] if titles else None
+
+
+def _unknown(problem: str, role: str, names: Sequence[str], source: str) -> str:
+    return (
+        f"{source}: {problem} the {role}; the columns are {quoted_list(names)}. Call the column of ids 'item' and the "
+        "column of titles 'title'."
+    )

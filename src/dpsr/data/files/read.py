@@ -53,6 +53,15 @@ _PARQUET_SUFFIXES = (".parquet", ".pq", ".parq")
 _JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 _COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst", ".lz4")
 _HEAD = 1 << 20
+_WORKBOOK = "an Excel workbook or an archive, not a table of text. Save its sheet as CSV, or unpack it first"
+_NOT_TEXT = {
+    b"SQLite format 3\0": "an SQLite database. Write its address and a query: sqlite:///file.db with "
+    "--query 'select user_id, item_id, rating from ratings' (in Python: from_sql)",
+    b"PK\x03\x04": _WORKBOOK,
+    b"\xd0\xcf\x11\xe0": _WORKBOOK,
+    b"\x1f\x8b": "compressed, and its name does not say so. Let it end in .gz",
+}
+"""First bytes of files that people take for tables, and what to do."""
 
 
 def columns_of_file(path: str | PathLike[str], kind: Kind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
@@ -195,6 +204,9 @@ def read_head(path: Path) -> bytes:
 def first_lines(path: Path, head: bytes) -> str:
     """The head of a text file as text; the beginning of something else is refused."""
     name = file_name(path)
+    for magic, what in _NOT_TEXT.items():
+        if head.startswith(magic):
+            raise DataError(f"{name} is {what}.")
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{name}, row 1: the file is UTF-16 and not UTF-8. Save it as UTF-8.")
     if len(head) == _HEAD and len(head.lstrip(b"\r\n").splitlines()) < 2:

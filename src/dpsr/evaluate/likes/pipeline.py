@@ -21,7 +21,6 @@ from dpsr.evaluate.pipelines import PEOPLE_UNITS
 from dpsr.pipeline import DPSR
 from dpsr.release.likes import LikesRelease
 from dpsr.release.likes.personalised import own_rows
-from dpsr.types.mask import codes_of
 
 
 @dataclass
@@ -60,5 +59,5 @@ class FoldedIn:
         """One row of scores for each person; what may not be named is out of reach."""
         rows = own_rows(baskets.indptr, self._cells[baskets.indices], baskets.data)
         scores = self.release.side.people(rows) @ self._items.T
-        scores[:, codes_of(self.item_ids, self.release.index.named) < 0] = -np.inf
+        scores[:, self.release.index.named_codes(self.item_ids) < 0] = -np.inf
         return np.asarray(scores)

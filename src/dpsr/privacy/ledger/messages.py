@@ -86,7 +86,7 @@ def other_unit(budget: Budget, unit: str) -> str:
     return (
         f"the budget of {budget.dataset!r} is for {UNIT_WORDS[budget.unit]} (unit {budget.unit!r}), and a charge for "
         f"unit {str(unit)!r} was asked for; prices for two units do not add up. Nothing was spent. Ask for unit "
-        f"{budget.unit!r}."
+        f"{budget.unit!r}, or set a budget for the other one under a name of its own (dpsr ledger init --unit {unit})."
     )
 
 

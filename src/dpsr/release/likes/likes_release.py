@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -64,10 +62,6 @@ class LikesRelease(ReleaseOfItems[LikesSide]):
         _, j = np.broadcast_arrays(np.atleast_1d(np.asarray(users)), np.atleast_1d(np.asarray(items)))
         cells = self.index.cells_of(id_array(j.ravel()))
         return np.where(cells >= 0, self.side.popularity[np.maximum(cells, 0)], 0.0).reshape(j.shape)
-
-    def recommend_all(self, path: str | Path, n: int = 10, **_: Any) -> Path:
-        """Refused: there are no users in this release."""
-        raise ParameterError(self.nobody)
 
     def popular(self, n: int = 10) -> Recommendations:
         """The `n` named items that are most popular."""

@@ -84,10 +84,11 @@ class PersonalisedLikes(PersonalWithoutPeople["LikesRelease"]):
     left_out = "interactions are with items outside the declared catalogue: they were left out."
 
     def __init__(self, release: LikesRelease, interactions: OpensInteractions, *, block: int | None = None) -> None:
-        if hasattr(interactions, "scale"):
+        if hasattr(interactions, "scale") or not hasattr(interactions, "own_rows"):
             raise ParameterError(
-                "this release was learned from interactions, and these are ratings. Pass Interactions: every rating "
-                "as one with Interactions.read(...), or those that are liked with ratings.liked(at_least=4)."
+                f"this release was learned from interactions, found {type(interactions).__name__}. Pass Interactions: "
+                "every row as one with Interactions.read(...), or ratings that are liked with "
+                "ratings.liked(at_least=4)."
             )
         super().__init__(release, _Scaleless(interactions), block=block)
 

@@ -46,6 +46,7 @@ def list_of_likes(release: Release | ItemRelease | LikesRelease, liked: list[str
     """The list of somebody new from what they did, where interactions were learned from; nothing is stored."""
     if not isinstance(release, LikesRelease):
         raise ParameterError("this release was learned from ratings: write --rated ITEM=RATING for somebody new.")
+    _require_some(release, liked)
     return _table(None, release.fold_in(liked, None, n))
 
 
@@ -55,14 +56,32 @@ def list_of_new_user(release: Release | ItemRelease | LikesRelease, rated: list[
         raise ParameterError("this release was learned from interactions: write --liked ITEM for what somebody did.")
     pairs = [_parsed(text) for text in rated]
     items, values = [item for item, _ in pairs], [value for _, value in pairs]
-    if isinstance(release, ItemRelease):
-        return _table(None, release.fold_in(items, values, n))
-    if not (release.mask.item_codes(items) >= 0).any():
+    _require_some(release, items)
+    return _table(None, release.fold_in(items, values, n))
+
+
+def unknown_items(release: Release | ItemRelease | LikesRelease, items: list[str]) -> list[str]:
+    """Those that the release knows nothing of, so that they have no part in a list; none where ids are hashed."""
+    known = release.mask.item_codes if isinstance(release, Release) else release.index.cells_of
+    return [item for item, code in zip(items, known(items), strict=True) if code < 0]
+
+
+def why_empty(release: Release | ItemRelease | LikesRelease) -> str:
+    """Why a list has no items, and what could be done."""
+    if not isinstance(release, Release) and len(release.index.named) == 0:
+        return (
+            "No item of this release may be named, so lists are empty. Release again with a declared list of items "
+            "(--items FILE), with more people, or at a larger epsilon."
+        )
+    return "Nothing is left to recommend: every item that could be is known already."
+
+
+def _require_some(release: Release | ItemRelease | LikesRelease, items: list[str]) -> None:
+    if len(unknown_items(release, items)) == len(items):
         raise ParameterError(
-            f"none of the {len(pairs)} rated items is in this release, so there is nothing to learn from. "
+            f"none of the {len(items)} items is in this release, so there is nothing to learn from. "
             "Check the ids against the item column of items.parquet."
         )
-    return _table(None, release.fold_in(items, values, n))
 
 
 def _parsed(text: str) -> tuple[str, float]:

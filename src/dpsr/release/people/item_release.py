@@ -25,7 +25,7 @@ from dpsr.release.people.personalised import PersonalisedPeople, model_of, own_r
 from dpsr.synthesis.people import MadeUpPeople, Synthesis, make_up, usual_people
 from dpsr.types import Catalogue, Scale
 from dpsr.types.item_side import Crowd, ItemIndex, ItemSide
-from dpsr.types.mask import Ids, codes_of
+from dpsr.types.mask import Ids
 from dpsr.types.personal import OpensOwnRows
 
 Side = TypeVar("Side")
@@ -111,6 +111,10 @@ class ReleaseOfItems(Tabular, Generic[Side]):
         """Refused: there are no users in this release."""
         raise ParameterError(self.nobody)
 
+    def recommend_all(self, path: str | Path, n: int = 10, **_: Any) -> Path:
+        """Refused: there are no users in this release."""
+        raise ParameterError(self.nobody)
+
     def save(self, path: str | Path, *, overwrite: bool = False, people: int | None = None) -> Path:
         """Write the release folder, whole or not at all; with so many made-up people, or those it has."""
         from dpsr.release.folder.write import write_release
@@ -119,7 +123,7 @@ class ReleaseOfItems(Tabular, Generic[Side]):
         return write_release(contents, Path(path), overwrite=overwrite)
 
     def _named(self, items: Ids) -> Ints:
-        return codes_of(items, self.index.named)
+        return self.index.named_codes(items)
 
     def to_arrow(self) -> pa.Table:
         """The rows of the made-up people: the table to share, since nobody real is in the release."""

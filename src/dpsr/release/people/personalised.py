@@ -22,7 +22,7 @@ from dpsr.release.lists.ranking import Recommendations, best_items
 from dpsr.release.personalise.personal_answers import PersonalAnswers, PredictsForAnybody
 from dpsr.types import Affinity, Mask, OpensOwnRows, PersonalModel, Scale
 from dpsr.types.item_side import ItemIndex, ItemSide, OwnSide
-from dpsr.types.mask import Ids, codes_of
+from dpsr.types.mask import Ids
 
 if TYPE_CHECKING:
     from dpsr.release.people.item_release import ItemRelease
@@ -66,9 +66,9 @@ class PersonalWithoutPeople(PersonalAnswers[Released]):
         mask = self._ratings.mask
         codes = np.concatenate([self._named[mask.items[mask.indptr[p] : mask.indptr[p + 1]]] for p in people])
         owner = np.repeat(np.arange(len(people)), mask.user_counts[people])
-        owner, codes = owner[codes >= 0], codes[codes >= 0]
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(people)))])
-        return indptr, codes[np.lexsort((codes, owner))]
+        n = max(len(self.release.index.named), 1)
+        done = np.unique((owner * n + codes)[codes >= 0])  # 007 and 7 may be one name
+        return np.searchsorted(done, n * np.arange(len(people) + 1)), done % n
 
     def _opened(self, people: Ints) -> tuple[Ints, Ints, Floats]:
         """Own rows of consecutive or single people, opened for them alone: pointers, cells and values."""
@@ -84,7 +84,7 @@ class PersonalWithoutPeople(PersonalAnswers[Released]):
 
     @cached_property
     def _named(self) -> Ints:
-        return codes_of(self._ratings.mask.item_ids, self.release.index.named)
+        return self.release.index.named_codes(self._ratings.mask.item_ids)
 
 
 def own_rows(indptr: Ints, cells: Ints, scale: Scale, values: Floats) -> PeopleRows:

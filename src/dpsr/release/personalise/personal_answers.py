@@ -60,6 +60,11 @@ class PersonalAnswers(ABC, Generic[Released]):
     """
 
     def __init__(self, release: Released, ratings: OpensOwnRows, *, block: int | None = None) -> None:
+        if not hasattr(ratings, "scale"):
+            raise ParameterError(
+                f"this release was learned from ratings, found {type(ratings).__name__}. Pass people's own Ratings, on "
+                f'its scale: Ratings.read(..., scale="{release.scale}").'
+            )
         check_scale(release.scale, ratings.scale)
         if block is not None and block < 1:
             raise ParameterError(f"a block has at least one person, found {block}. Leave it out for the usual {BLOCK}.")
