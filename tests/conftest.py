@@ -6,12 +6,11 @@ import tempfile
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # workers share the cores; implicit warns, and warnings are errors
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # a thread of a kernel that waits for the other one sleeps
 
 import pytest
 from chromium import ARGUMENTS, EXECUTABLE
 from hypothesis import HealthCheck, settings
-from postgres_server import started
-from spark_cases import end_lasting, lasting_session
 
 pytest_plugins = ["lanes"]
 
@@ -28,6 +27,8 @@ settings.load_profile("repeatable")  # the same examples in every run, however b
 @pytest.fixture(scope="session")
 def postgres():
     """A real PostgreSQL server of our own, or a reason to skip; in CI a failure."""
+    from postgres_server import started
+
     with started() as server:
         yield server
 
@@ -51,6 +52,8 @@ def address(request, tmp_path):
 @pytest.fixture(scope="session")
 def spark_ends():
     """The session of Spark that modules share ends with the tests."""
+    from spark_cases import end_lasting
+
     yield
     end_lasting()
 
@@ -58,6 +61,8 @@ def spark_ends():
 @pytest.fixture(scope="module")
 def lasting_spark(spark_ends):
     """A session of Spark that other modules use as well."""
+    from spark_cases import lasting_session
+
     return lasting_session()
 
 

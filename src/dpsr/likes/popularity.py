@@ -92,7 +92,7 @@ class Popularity:
         if not self.precision.all():
             return 0.0
         points, chances = self._posterior
-        likely = np.argsort(-self.believed, kind="stable")[: max(_LIKELY * rank, _MANY)]
+        likely = self._order_believed[: max(_LIKELY * rank, _MANY)]
         sums, rng, best, guessed = np.cumsum(chances[likely], axis=1), np.random.default_rng(0), 0.0, 0.0
         known = np.isin(likely, [] if settled is None else settled)
         for _ in range(_DRAWS):
@@ -100,6 +100,10 @@ class Popularity:
             guess = np.argsort(-np.where(known, drawn, self.believed[likely]), kind="stable")[:rank]
             best, guessed = best + float(np.sort(drawn)[::-1][:rank].sum()), guessed + float(drawn[guess].sum())
         return min(max(1 - guessed / best, 0.0), 1.0) if best > 0 else 0.0
+
+    @cached_property
+    def _order_believed(self) -> Ints:
+        return np.argsort(-self.believed, kind="stable")
 
     @cached_property
     def possible(self) -> Floats:
@@ -126,7 +130,7 @@ class Popularity:
         first, second = float(self.precision.max() / len(self.precision)), (_ROOTS * roots) ** -2
         return replace(self, total=max((first * self.total + second * roots) / (first + second), 1.0))
 
-    @property
+    @cached_property
     def order(self) -> Ints:
         """Cells by popularity, the first first."""
         return np.argsort(-self.estimate, kind="stable")
