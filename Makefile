@@ -6,7 +6,6 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 2 --di
 FAST := not (spark or postgres or browser or notebook or slow)
 CORE := .venv/.core
 KERNELS := .venv/.kernels
-ARCHIVE := .venv/.spark.jsa
 
 .PHONY: attack docs notebook site demo test tests kernels quick slow-list core check lint types fuzz bench benchmark reproduce frontier picture pictures venv clean
 
@@ -31,14 +30,11 @@ test: $(STAMP) lint  ## lint; types, documentation and kernels side by side; all
 tests: $(STAMP)
 	$(PYTEST)
 
-kernels: $(KERNELS) $(ARCHIVE)
+kernels: $(KERNELS)
 
 $(KERNELS): $(STAMP) $(shell find src -name '*.py')  # once for all processes of the tests: each would compile for itself
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python tests/helpers/compile_kernels.py
 	touch $(KERNELS)
-
-$(ARCHIVE): $(STAMP)  # Spark's classes as Java holds them, once for all Java processes of the tests
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python tests/helpers/archive_java.py
 
 quick: $(STAMP)  ## on every save: no Spark, server, browser or notebook, nothing slow
 	$(PYTEST) -m "$(FAST)"

@@ -41,13 +41,6 @@ SIZE = 300
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 """Compiled soon, not well, and Spark's own classes are taken as they are."""
 
-ARCHIVE = Path(sys.prefix) / ".spark.jsa"
-"""Spark's classes as Java holds them, where `make kernels` has kept them (`archive_java.py`)."""
-
-MAPPED = f'{JAVA} -Xlog:disable -XX:ArchiveRelocationMode=0 "-XX:SharedArchiveFile={ARCHIVE}"'
-ARCHIVED = MAPPED if ARCHIVE.exists() else JAVA
-"""Java as tests start it: the archive, if there is one, lies where it was made for, so that no page of it is copied."""
-
 QUICK = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -56,7 +49,7 @@ QUICK = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # a few thousand rows: interpreting is quicker than compiling
-    "spark.driver.extraJavaOptions": ARCHIVED,
+    "spark.driver.extraJavaOptions": JAVA,
     "spark.log.level": "OFF",
     "spark.python.daemon.module": "spark_daemon",
     "spark.executorEnv.PYTHONPATH": os.pathsep.join(map(str, [Path(__file__).parent, Path(dpsr.__file__).parents[1]])),
