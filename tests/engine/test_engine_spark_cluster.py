@@ -10,7 +10,7 @@ import numpy as np
 import psutil
 import pytest
 from spark_cases import (
-    ARCHIVED,
+    JAVA,
     QUICK,
     column,
     draw,
@@ -46,7 +46,7 @@ CLUSTER = {
     **SECRECY,
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
-    "spark.executor.extraJavaOptions": ARCHIVED,
+    "spark.executor.extraJavaOptions": JAVA,
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
