@@ -122,7 +122,7 @@ CERTIFICATES = {
     "a part of a kind nobody knows": (part(HISTOGRAM, kind="rumour"), "no kind this version knows"),
     "a part that is no part": (lambda r: r["parts"].__setitem__(0, 7), "no kind this version knows"),
     "a part dropped": (lambda r: r["parts"].pop(), "add up to"),
-    "noisy readings that nothing asked for": (without("ratings"), "hold noisy readings of ratings, and no part"),
+    "noisy readings that nothing asked for": (without("ratings"), "a column that its method does not make"),
     "no histogram": (without("level histogram"), "no release of values asks for window sums, ratings"),
     "light weights sold as full ones": (restated(all_full), "add up to all of it"),
     "light weights of nothing": (restated(part(SUMS, light=[[0, 0]], weights=[[256, 0]])), "add up to all of it"),

@@ -119,7 +119,7 @@ def explain_release(release: Release | ItemRelease | LikesRelease) -> Explanatio
     """What a release's own epsilon means, with its own tables and its own heaviest user."""
     certificate = release.certificate
     if isinstance(release, ItemRelease | LikesRelease):
-        squared_mu = certificate.most_squared_mu
+        squared_mu = affordable_squared_mu(certificate.epsilon, certificate.delta)  # whatever the answers, and names
         prices = {
             name: None if one is None else UnitPrice(one.epsilon, one.delta)
             for name, one in certificate.protection.items()

@@ -145,7 +145,7 @@ ERRORS = (
     ),
     Error(
         "the exact number of people among the settings",
-        ((DPSR._fit_people, '"delta": self.delta}', '"delta": self.delta + ratings.table.census.n_users}'),),
+        ((DPSR._fit_people, "_public_settings()", '_public_settings() | {"delta": ratings.table.census.n_users}'),),
         OTHERS,
         behind_the_same_answers,
     ),

@@ -6,7 +6,7 @@ release cannot do without follows from its tables:
     values     a histogram and sums, perhaps one symbol a rating; one sum of all ratings; or symbols alone (the paper)
     people     levels, activity and scores; factors need second moments
     likes      numbers of interactions and counts; axes of taste need second moments, or pairs
-    all        noisy readings need symbols; names, where no list of items was declared, need names
+    both       names, where no list of items was declared, need names
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ _HISTOGRAM, _SUMS, _TOTAL, _SYMBOLS = "level histogram", "window sums", "total",
 _OF_VALUES = ((_TOTAL,), (_SYMBOLS,), (_HISTOGRAM, _SUMS), (_HISTOGRAM, _SUMS, _SYMBOLS))
 """The questions that a release of values asks, in their order."""
 
+_ALL_ASKED = "everything that the tables hold was asked for by a part of the certificate"
 
-def check_values_asked(certificate: Certificate, *, noisy: bool) -> Check:
-    """Of a release of values, with `noisy` readings or without."""
+
+def check_values_asked(certificate: Certificate) -> Check:
+    """Of a release of values; which columns follow from its questions is the method's affair (`consistency.py`)."""
     asked = tuple(part.name for part in certificate.parts)
     if asked not in _OF_VALUES:
         return Check(False, f"no release of values asks for {', '.join(asked)} and for nothing else")
-    return _check(certificate, {"noisy readings of ratings": (_SYMBOLS,)} if noisy else {})
+    return Check(True, _ALL_ASKED)
 
 
 def check_people_asked(certificate: Certificate, side: ItemSide, index: ItemIndex) -> Check:
@@ -64,4 +66,4 @@ def _check(certificate: Certificate, needed: Mapping[str, tuple[str, ...]]) -> C
     for what, questions in needed.items():
         if not asked & set(questions):
             return Check(False, f"the tables hold {what}, and no part of the certificate asks for {questions[0]}")
-    return Check(True, "everything that the tables hold was asked for by a part of the certificate")
+    return Check(True, _ALL_ASKED)

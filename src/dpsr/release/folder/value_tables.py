@@ -73,7 +73,7 @@ def read_values(files: Mapping[str, bytes], certificate: Certificate) -> tuple[l
     wrong = [Check(False, words) for words in _contradictions(found, certificate)]
     shape = f"{mask.n_ratings:,} ratings, {mask.n_users:,} users, {mask.n_items:,} items, scale {scale}"
     checks += wrong or [Check(True, f"the tables have the shape the certificate states: {shape}")]
-    checks.append(check_values_asked(certificate, noisy=noisy is not None))
+    checks.append(check_values_asked(certificate))
     checks.append(check_settings(record["settings"], certificate))
     checks += check_method(record["method"], record["settings"], ratings, certificate)
     checks += check_consistency(model, mask, ratings["rating"], certificate)
