@@ -17,24 +17,22 @@ allow, which the vault never exceeds (`normal_price`). So the price of the unit 
 spent; another unit's is that of 4 M, for no question costs it more than four times as much, and what this course of
 answers has saved does not count.
 
-Nothing that follows from the parts is a field: whoever reads a certificate computes its price, for every unit. People
-look at it as one row for each question, in a frame or as HTML in a notebook.
+Nothing that follows from the parts is a field: whoever reads a certificate computes its price, for every unit.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from html import escape
-from importlib import import_module
 from importlib.metadata import version
 from math import inf, nextafter
 from typing import Any, NamedTuple, TypeAlias
 
 from dpsr.certify.amounts import epsilon_text, float_below, float_up, sum_up
+from dpsr.certify.display import frame_of, html_of, rows_of
 from dpsr.certify.normal_price import SAMPLER_SLACK, affordable_squared_mu, gaussian_epsilon
 from dpsr.certify.parts import (
     ChannelPart,
@@ -48,7 +46,7 @@ from dpsr.certify.parts import (
 )
 from dpsr.certify.people import MOST_REPLACED, NAMES_DELTA, NormalPart, PersonPart, RatingPart, root_up
 from dpsr.certify.unproved import DeclaredPart, PublishedPart
-from dpsr.errors import ParameterError, PrivacyError
+from dpsr.errors import PrivacyError
 
 Protection: TypeAlias = dict[str, Price | None]
 
@@ -261,7 +259,8 @@ class Certificate:
         return frame_of("polars", rows_of(self.parts))
 
     def _repr_html_(self) -> str:
-        return html_of(str(self), self.parts, self.protection, likes=self.likes)
+        names = unit_names(likes=self.likes)
+        return html_of(str(self), self.parts, {names[unit]: price for unit, price in self.protection.items()})
 
     def to_record(self) -> dict[str, Any]:
         """Plain data, as JSON holds it: infinity is a word."""
@@ -337,47 +336,3 @@ def unit_names(*, likes: bool = False) -> dict[str, str]:
     else:
         names = "the value of one rating", "that one rating exists", "a whole person"
     return dict(zip(("value", "rating", "user"), names, strict=True))
-
-
-def rows_of(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """What was asked, its noise, and what it cost."""
-    return [{"question": part.name, "noise": part.noise, **part.stated} for part in parts]
-
-
-def frame_of(library: str, rows: Sequence[Mapping[str, Any]]) -> Any:
-    """The rows as a frame of `library`, pandas or polars: nothing else here needs either."""
-    try:
-        return import_module(library).DataFrame(rows)
-    except ModuleNotFoundError as error:
-        raise ParameterError(
-            f"to_{library} needs {library}, which is not installed. Install 'dpsr[frames]', or use to_record."
-        ) from error
-
-
-def html_of(headline: str, parts: Sequence[Part], protection: Mapping[str, Price | None], *, likes: bool) -> str:
-    """The headline, the price for every unit, and every question. All of it is text, nothing of it markup."""
-    names = unit_names(likes=likes)
-    units = [(names[unit], _price(price)) for unit, price in protection.items()]
-    asked = [(part.name, part.noise, _costs(part)) for part in parts]
-    return (
-        f"<p><strong>{escape(headline)}</strong></p>"
-        + _table(("to be hidden", "epsilon at most"), units)
-        + _table(("question", "noise", "cost"), asked)
-    )
-
-
-def _price(price: Price | None) -> str:
-    if price is None:
-        return "not protected"
-    return epsilon_text(price.epsilon) + (f" at delta = {epsilon_text(price.delta)}" if price.delta else "")
-
-
-def _costs(part: Part) -> str:
-    return ", ".join(f"{name} = {epsilon_text(cost)}" for name, cost in part.stated.items() if cost)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
-    heads = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
