@@ -74,9 +74,11 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     announce("Asking what is popular")
     popularity, ahead = ask_popularity(vault, activity)
     popularity, index = ask_names(vault, activity, popularity, ahead)
-    announce("Asking for directions of taste")
     frequent = _frequent(popularity, index, ahead.n_frequent)
-    side = _ask_taste(vault, popularity, frequent) if len(frequent) > 2 else None
+    side = None
+    if len(frequent) > 2:
+        announce("Asking for directions of taste")
+        side = _ask_taste(vault, popularity, frequent)
     if side is None:
         announce("Asking again what is popular")
         popularity = _ask_counts(vault, popularity, vault.left) if vault.left > _LEAST_ROUND else popularity

@@ -47,6 +47,9 @@ _TOO_FEW = 60.0
 _EDGE_SEED = 0
 """The edge of noise is simulated with a fixed seed: it reads nothing and is the same everywhere."""
 
+_TASTE = "Asking for directions of taste"
+"""Announced where second moments are asked, which is not always."""
+
 
 def learn_people(vault: PeopleVault) -> tuple[ItemSide, ItemIndex]:
     """All questions in order, at the unit `user`; the whole budget is spent."""
@@ -58,7 +61,6 @@ def learn_people(vault: PeopleVault) -> tuple[ItemSide, ItemIndex]:
     _ask_scores(vault, state, min(budget.FIRST, 0.5 * vault.left), first=True)
     if calibrated and _coefficients_share(vault, state) < budget.COEFFICIENTS:
         _ask_coefficients(vault, state)
-    announce("Asking for directions of taste")
     if _ask_factors(vault, state) and calibrated:
         for _ in range(2):
             _ask_coefficients(vault, state)
@@ -86,7 +88,6 @@ def learn_ratings(vault: RatingVault) -> tuple[ItemSide, ItemIndex]:
     _ask_rating_scores(vault, state, min(budget.FIRST, 0.5 * vault.left))
     if calibrated:
         _ask_coefficients(vault, state)
-    announce("Asking for directions of taste")
     if _ask_rating_factors(vault, state):
         for _ in range(2 if calibrated else 0):
             _ask_coefficients(vault, state)
@@ -116,6 +117,7 @@ def _ask_rating_factors(vault: RatingVault, state: Learning) -> bool:
     gain = budget.EXPECTED_FACTORS * TASTE * expected_taste(levels, seen, TASTE)[0] * seen
     if gain < _effects_error(vault, state, vault.left - share) - _effects_error(vault, state, vault.left):
         return False
+    announce(_TASTE)
     answer = vault.rating_moments(share, state.side, order[: len(revealed)], level=levels.mean_level)
     return _read_factors(state, answer.values / larger, answer.noise / larger, order, ratings[: len(revealed)])
 
@@ -219,6 +221,7 @@ def _ask_factors(vault: PeopleVault, state: Learning) -> bool:
     if len(revealed) == 0 or not _factors_pay(vault, state, order, revealed):
         return False
     cells = order[: len(revealed)]
+    announce(_TASTE)
     answer = vault.second_moments(share, state.side, cells, budget.FLOOR)
     return _read_factors(state, answer.values, answer.noise, order, ratings[: len(cells)])
 
