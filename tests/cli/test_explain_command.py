@@ -14,8 +14,9 @@ from dpsr.certify.amounts import belief_at_least, belief_at_most, guess_right
 from dpsr.certify.normal_price import affordable_squared_mu
 from dpsr.data import realistic
 from dpsr.pipeline.explain import explain, explain_release
-from dpsr.privacy.channels import optimal_channel, randomised_response
+from dpsr.privacy.channels import gaussian, optimal_channel, randomised_response
 from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault import privatise
 
 STARS = Scale(1, 5)
 
@@ -147,6 +148,15 @@ def test_normal_noise_is_guessed_less_often_than_epsilon_and_delta_allow():
     right = ((rng.normal(size=400_000) + mu * coins > mu / 2) == coins).mean()
     assert told.guess_there == pytest.approx(right, abs=0.004)
     assert told.guess_there < belief_at_most(0.5, 1.0)
+
+
+def test_a_delta_of_values_is_no_chance_that_odds_pass_the_factor(tmp_path, dpsr):
+    """They pass it more often: delta is what the definition gives, as if it were one."""
+    ratings = realistic(0, n_users=40, n_items=30, n_ratings=500)
+    private = privatise(ratings, gaussian(ratings.scale, 2.0, 1e-5), noise=NoiseSource.system())
+    DPSR.paper(rank=2).reconstruct(private).save(tmp_path / "r")
+    said = " ".join(dpsr("explain", "--release", tmp_path / "r").out.split())
+    assert "by at most a factor 7.39. It is as if that held but for a chance of" in said
 
 
 def test_a_release_of_people_is_explained_by_its_own_prices(tmp_path):

@@ -108,7 +108,7 @@ def _unit_table(told: Explanation) -> Table:
 
 
 def _show(told: Explanation) -> None:
-    delta = f" (but for a chance of {epsilon_text(told.delta)})" if told.delta else ""
+    delta = f". It is as if that held but for a chance of {epsilon_text(told.delta)}" if told.delta else ""
     out.print(
         f"epsilon = {epsilon_text(told.epsilon, 6)}: whatever somebody believes about the value of one rating, the "
         f"release changes the odds by at most a factor {_factor(told.odds)}{delta}."

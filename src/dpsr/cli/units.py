@@ -34,7 +34,7 @@ UnitOption = Annotated[
 ]
 DeltaOption = Annotated[
     float | None,
-    typer.Option(help="For --unit rating or user: the chance that the promise may fail, such as 1e-6."),
+    typer.Option(help="For --unit rating or user: as if with this chance nothing were promised, such as 1e-6."),
 ]
 PeopleOption = Annotated[
     int | None,

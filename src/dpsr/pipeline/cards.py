@@ -106,11 +106,8 @@ def check_card(found: Examination, *, vouched: bool = False) -> Check | str:
         return f"there is no {CARD}"
     if drawn_again(found) == found.card:
         return Check(True, f"{CARD} is byte for byte the page that the tables give")
-    wrong, made_by, this = (
-        f"{CARD} is not the page that the tables give",
-        _contents(found).certificate.software,
-        software(),
-    )
+    wrong = f"{CARD} is not the page that the tables give"
+    made_by, this = _contents(found).certificate.software, software()
     if made_by == this:
         return Check(False, f"{wrong}: believe the certificate, not the page")
     if vouched:

@@ -46,7 +46,7 @@ class DPSR(PrivateRecommender):
             release holds a row for every rating. "rating": that a rating exists, with its value. "user": every whole
             person with all their ratings. At the last two the release holds the item side and nothing about anybody;
             `personalise` then predicts for people from their own ratings.
-        delta: The chance that the promise may fail, for "rating" and "user", where it is needed: below one over the
+        delta: As if with this chance nothing were promised; needed for "rating" and "user": below one over the
             number of people, for example 1e-6. At "value" none is taken: pure noise is the smaller one there.
         items: For "rating" and "user": the public list of items, if there is one (ids, or a `Catalogue`). Without it
             only items that many people rated are named.

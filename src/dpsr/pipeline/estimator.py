@@ -87,8 +87,8 @@ def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool
         return
     if delta is None:
         raise PrivacyError(
-            f"unit = {unit!r} needs a delta: the chance that the promise may fail, less than one over the number of "
-            "people. For a million people write delta=1e-7 (or --delta 1e-7)."
+            f"unit = {unit!r} needs a delta: it is as if with this chance nothing were promised, so less than one "
+            "over the number of people. For a million people write delta=1e-7 (or --delta 1e-7)."
         )
     affordable_squared_mu(float(epsilon), (1 - NAMES_DELTA) * check_delta(delta))
 

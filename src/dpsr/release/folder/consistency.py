@@ -58,11 +58,8 @@ def check_consistency(model: Model, mask: Mask, ratings: Floats, certificate: Ce
     for part in certificate.parts:
         if isinstance(part, SumsPart | DividedSumsPart):
             yield Check(steps_fit(part, model.scale), f"{part.name}: its steps are the levels of the scale")
-    says = (
-        "the model predicts of it"
-        if model.observed is None
-        else "its column predicted says, with which the method ends"
-    )
+    ends = "its column predicted says, with which the method ends"
+    says = "the model predicts of it" if model.observed is None else ends
     fit = _is_predicted(model, mask, ratings)
     yield Check(fit, f"{'' if fit else 'not '}every released rating is what {says}")
 
