@@ -7,7 +7,7 @@ FAST := not (spark or postgres or browser or notebook or slow)
 CORE := .venv/.core
 KERNELS := .venv/.kernels
 
-.PHONY: attack docs notebook site demo test tests kernels quick slow-list core check lint types fuzz bench benchmark reproduce frontier picture pictures venv clean
+.PHONY: attack docs notebook site demo test tests kernels quick slow-list core oldest check lint types fuzz bench benchmark reproduce frontier picture pictures venv clean
 
 venv: $(STAMP)
 
@@ -94,8 +94,16 @@ core:  ## what `pip install dpsr` alone brings: its size, and the main job with 
 	.core/bin/dpsr recommend .core/demo-release --user 1
 	cd .core/lib/python*/site-packages && du -sm * | sort -rn | head -12 && du -sm .
 
+oldest:  ## the main job with the oldest versions of its libraries that pyproject.toml allows
+	rm -rf .oldest && $(PYTHON) -m venv .oldest
+	$(PYTHON) tests/helpers/oldest_requirements.py > .oldest/requirements.txt
+	.oldest/bin/python -m pip install --quiet --disable-pip-version-check -r .oldest/requirements.txt .
+	.oldest/bin/dpsr demo --out .oldest/demo-release
+	.oldest/bin/dpsr verify .oldest/demo-release
+	.oldest/bin/dpsr verify .oldest/demo-release-people
+
 clean:
-	rm -rf .venv .core build dist site demo-release demo-release-people reproduction frontier benchmark
+	rm -rf .venv .core .oldest build dist site demo-release demo-release-people reproduction frontier benchmark
 
 site: $(STAMP)  ## the documentation site, link-checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

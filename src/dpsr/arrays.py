@@ -21,3 +21,5 @@ Levels = npt.NDArray[np.uint16]
 
 Names = npt.NDArray[np.uint32]
 Singles = npt.NDArray[np.float32]
+Words = npt.NDArray[np.uint64]
+"""Random bits, 64 at a time."""

@@ -10,6 +10,7 @@ import pytest
 from numba import njit
 from pyspark import cloudpickle
 
+from dpsr.pipeline.progress import COMPILING_AGAIN
 from dpsr.value.kernels import add_normal_equations
 
 
@@ -117,3 +118,35 @@ def test_a_cache_that_speaks_of_a_type_that_is_gone_is_compiled_again(contributi
 def test_what_did_not_change_comes_from_the_cache(contribution):
     """Which would have served the other tests too."""
     assert contribution() == (1005, 1)
+
+
+NOWHERE = """
+from numba.core.caching import CacheImpl
+CacheImpl._locator_classes = []  # numba's own list of folders to try: as if none of them could be written
+from dpsr.doctor.machine import check_cache
+from dpsr.pipeline.progress import in_cache, listening, say_compiling
+import summing
+with listening(print):
+    assert say_compiling(summing) and not in_cache(summing)
+print(summing.total(1.0), check_cache().status.value)
+"""
+
+TOTAL = """
+from dpsr.linalg.compiled import kernel
+
+@kernel
+def enforced(x):
+    return min(x, 0.5)
+
+@kernel
+def total(x):
+    return enforced(x) + enforced(x)
+"""
+
+
+def test_where_no_folder_may_be_written_every_process_compiles_and_says_what_to_do(tmp_path):
+    """A container without a home of its own: the import ended in numba's traceback."""
+    (tmp_path / "summing.py").write_text(TOTAL)
+    ran = subprocess.run([sys.executable, "-c", NOWHERE], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == [COMPILING_AGAIN, "1.0 warning"]

@@ -74,12 +74,13 @@ def demo(
 def compile_both() -> None:
     """Compile everything the demo needs, once on a machine, on two processors where there are two."""
     from dpsr.people import cells
-    from dpsr.pipeline.progress import COMPILING, announce, another_process, in_cache, listening
+    from dpsr.pipeline.progress import another_process, in_cache, listening, say_compiling
     from dpsr.value import sweep
 
-    if in_cache(sweep) and in_cache(cells):
+    missing = [module for module in (sweep, cells) if not in_cache(module)]
+    if not missing:
         return
-    announce(COMPILING)
+    say_compiling(missing[0])
     with listening(lambda stage: None), another_process("from dpsr.cli.demo import rehearse_rest; rehearse_rest()"):
         rehearse_values()
 

@@ -11,12 +11,14 @@ from pathlib import Path
 from threadpoolctl import threadpool_info
 
 from dpsr.doctor.check import Check, Status
-from dpsr.linalg.compiled import n_threads
+from dpsr.linalg.compiled import is_kept, n_threads
 
 _LITTLE_ROOM = 1 << 30
 """Releases of tens of millions of ratings are written beside their place before they are renamed into it."""
 
 _PACKAGE = Path(__file__).parents[1]
+
+_NOT_KEPT = "cannot be kept; set NUMBA_CACHE_DIR to a folder"
 
 
 def check_machine() -> Iterator[Check]:
@@ -64,12 +66,14 @@ def check_cache() -> Check:
     """Compiled kernels are kept on disk; where that is not possible, every process compiles them again."""
     from dpsr.release.lists.kernels import see_tile
 
+    if not is_kept(see_tile):
+        return Check("machine", "compiled kernels", Status.warning, _NOT_KEPT)
     place = Path(see_tile.stats.cache_path)  # type: ignore[attr-defined]
     root = _PACKAGE if _PACKAGE in place.parents else place.parent
     known = sum(1 for _ in root.rglob("*.nbi"))
     writable = os.access(place if place.exists() else next(up for up in place.parents if up.exists()), os.W_OK)
     if not writable:
-        return Check("machine", "compiled kernels", Status.warning, "cannot be kept; set NUMBA_CACHE_DIR to a folder")
+        return Check("machine", "compiled kernels", Status.warning, _NOT_KEPT)
     if not known:
         return Check("machine", "compiled kernels", Status.ok, "none yet; the first run on this machine compiles them")
     return Check("machine", "compiled kernels", Status.ok, f"{known} kept for the next process")

@@ -8,7 +8,7 @@ source, and every process of a Spark cluster would compile it without the cache.
 **The cache is never older than the source.** numba looks at the file a kernel is written in, not at the files of the
 kernels it calls and of the constants it reads: after a change of a bound that is enforced in one file, sums made in
 another would go on with the old one. Here all of them count. And what an earlier version left behind may speak of types
-that are gone; it is compiled again.
+that are gone; it is compiled again. Where no folder may be written, nothing is kept and every process compiles.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from __future__ import annotations
 import copyreg
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, TypeVar, cast
 
 from numba import get_num_threads, njit, set_num_threads
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.registry import CPUDispatcher
 from threadpoolctl import ThreadpoolController
 
@@ -58,7 +58,7 @@ class _KernelCache(IndexDataCacheFile):
 def _stamp(used: Any) -> object:
     """What changes when this part of a kernel does; None for what is no part of its machine code."""
     if _is_kernel(used):
-        return used._cache._cache_file._source_stamp
+        return used._cache._cache_file._source_stamp if is_kept(used) else object()  # never the same again
     return used if isinstance(used, int | float | tuple) else None
 
 
@@ -66,10 +66,17 @@ def _is_kernel(used: Any) -> bool:
     return isinstance(used, CPUDispatcher)
 
 
+def is_kept(compiled: Any) -> bool:
+    """Whether the machine code of a kernel is kept on disk."""
+    return isinstance(compiled._cache, FunctionCache)
+
+
 def _compiled(function: Kernel, **options: Any) -> Kernel:
-    compiled: Any = njit(cache=True, nogil=True, **options)(function)
+    compiled: Any = njit(nogil=True, **options)(function)
     if _is_kernel(compiled):  # else numba was told not to compile
-        compiled._cache._cache_file = _KernelCache(compiled._cache._cache_file, function)
+        with suppress(RuntimeError):  # neither its own folder nor one of the user's may be written
+            compiled.enable_caching()
+            compiled._cache._cache_file = _KernelCache(compiled._cache._cache_file, function)
     return cast(Kernel, compiled)
 
 

@@ -23,8 +23,10 @@ from typing import Any
 from dpsr.data.ratings import Ratings
 from dpsr.data.synthetic import realistic
 from dpsr.engine.raw import RawTable
+from dpsr.linalg.compiled import is_kept
 
 COMPILING = "Compiling, once on this machine (about half a minute)"
+COMPILING_AGAIN = "Compiling, in every process: set NUMBA_CACHE_DIR to a folder to do it once"
 
 Listener = Callable[[str], None]
 
@@ -81,8 +83,7 @@ def compile_once(fit: Any, last: ModuleType) -> None:
     if last.__name__ in _compiled:
         return
     _compiled.add(last.__name__)
-    if not in_cache(last):
-        announce(COMPILING)
+    if say_compiling(last):
         with listening(lambda stage: None):  # its own stages are nobody's business
             fit(RawTable.of(made_up_ratings()))
 
@@ -97,10 +98,12 @@ def made_up_ratings() -> Ratings:
     return realistic(0, n_users=40, n_items=30, n_ratings=400)
 
 
-def say_compiling(module: ModuleType) -> None:
-    """For what needs no fit: say that its first use compiles, unless this machine has the module in its cache."""
-    if not in_cache(module):
-        announce(COMPILING)
+def say_compiling(module: ModuleType) -> bool:
+    """Say that the first use of this module compiles, unless this machine has it in its cache; whether it was said."""
+    found = in_cache(module)
+    if not found:
+        announce(COMPILING if any(map(is_kept, _kernels(module))) else COMPILING_AGAIN)
+    return not found
 
 
 @contextmanager
@@ -121,5 +124,9 @@ def another_process(program: str) -> Iterator[None]:
 def in_cache(module: ModuleType) -> bool:
     """Whether the cache holds a kernel of this module."""
     name = module.__name__.rpartition(".")[2]
-    caches = [one._cache for one in vars(module).values() if hasattr(one, "_cache")]
-    return any(any(Path(cache.cache_path).glob(f"{name}.*.nbi")) for cache in caches)
+    places = {Path(one._cache.cache_path) for one in _kernels(module) if is_kept(one)}
+    return any(any(place.glob(f"{name}.*.nbi")) for place in places)
+
+
+def _kernels(module: ModuleType) -> list[Any]:
+    return [one for one in vars(module).values() if hasattr(one, "_cache")]

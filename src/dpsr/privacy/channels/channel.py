@@ -13,15 +13,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.arrays import Floats
+from dpsr.arrays import AnyInts, Floats, Ints, Words
 from dpsr.certify.table_price import delta_of, epsilon_of
 from dpsr.errors import PrivacyError
+from dpsr.linalg.compiled import kernel
 from dpsr.privacy.noise.source import NoiseSource, NoiseStream
 from dpsr.types import Scale
+
+Symbols = npt.NDArray[np.uint16]
 
 BITS = 62
 """Row total 2**62: fits a signed 64-bit word, and cells down to 1e-18 keep an integer weight."""
@@ -47,7 +49,7 @@ class Sampler:
             raise PrivacyError(f"every row of a table must sum to 2**{BITS}, over fewer than {_UNDECIDED} symbols")
         self.weights = weights
 
-    def draw(self, rows: npt.NDArray[np.integer], stream: NoiseStream, start: int = 0) -> npt.NDArray[np.uint16]:
+    def draw(self, rows: npt.NDArray[np.integer], stream: NoiseStream, start: int = 0) -> Symbols:
         """One symbol per row index; the first stands at place `start` of the stream."""
         symbols = np.empty(len(rows), dtype=np.uint16)
         for at in range(0, len(rows), _PIECE):
@@ -55,9 +57,7 @@ class Sampler:
             self._draw_piece(rows[piece], stream, start + at, symbols[piece])
         return symbols
 
-    def _draw_piece(
-        self, rows: npt.NDArray[np.integer], stream: NoiseStream, start: int, symbols: npt.NDArray[np.uint16]
-    ) -> None:
+    def _draw_piece(self, rows: npt.NDArray[np.integer], stream: NoiseStream, start: int, symbols: Symbols) -> None:
         guide, shift = self._guide
         heads = stream.half_words(len(rows), start)
         undecided = _draw_heads(rows, heads, guide, shift, symbols)
@@ -70,7 +70,7 @@ class Sampler:
         return np.cumsum(self.weights, axis=1, dtype=np.uint64)
 
     @cached_property
-    def _guide(self) -> tuple[npt.NDArray[np.uint16], int]:
+    def _guide(self) -> tuple[Symbols, int]:
         """For each row and leading bit pattern, the symbol if it is decided already, else a mark."""
         n_rows = len(self.weights)
         bits = min(16, max(6, (_GUIDE_BYTES // (2 * n_rows)).bit_length() - 1))
@@ -92,8 +92,8 @@ def to_weights(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]
     return weights.astype(np.uint64)
 
 
-@numba.njit(cache=True)
-def _draw_heads(rows, heads, guide, shift, symbols):  # type: ignore[no-untyped-def]
+@kernel
+def _draw_heads(rows: AnyInts, heads: AnyInts, guide: Symbols, shift: int, symbols: Symbols) -> Ints:
     n = len(rows)
     count = 0
     for i in range(n):
@@ -108,8 +108,15 @@ def _draw_heads(rows, heads, guide, shift, symbols):  # type: ignore[no-untyped-
     return undecided
 
 
-@numba.njit(cache=True)
-def _draw_tails(rows, heads, tails, undecided, cumulative, symbols):  # type: ignore[no-untyped-def]
+@kernel
+def _draw_tails(
+    rows: AnyInts,
+    heads: AnyInts,
+    tails: Words,
+    undecided: Ints,
+    cumulative: Words,
+    symbols: Symbols,
+) -> None:
     for t in range(len(undecided)):
         i = undecided[t]
         word = (np.uint64(heads[i]) << np.uint64(46)) | tails[i]
@@ -197,11 +204,11 @@ class Channel:
         joint = p[:, None] * self.probabilities
         return float(np.sqrt((joint * (values[:, None] - guesses[None, :]) ** 2).sum()))
 
-    def sample(self, levels: npt.NDArray[np.uint16], noise: NoiseSource) -> npt.NDArray[np.uint16]:
+    def sample(self, levels: npt.NDArray[np.uint16], noise: NoiseSource) -> Symbols:
         """One symbol per level, exactly as the integer table says."""
         return self.draw(levels, noise.stream())
 
-    def draw(self, levels: npt.NDArray[np.uint16], stream: NoiseStream, start: int = 0) -> npt.NDArray[np.uint16]:
+    def draw(self, levels: npt.NDArray[np.uint16], stream: NoiseStream, start: int = 0) -> Symbols:
         """The same for ratings that stand from place `start` on in a stream."""
         return self._sampler.draw(levels, stream, start)
 

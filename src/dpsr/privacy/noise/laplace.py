@@ -12,11 +12,12 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from dpsr.arrays import Ints, Words
 from dpsr.errors import PrivacyError
+from dpsr.linalg.compiled import kernel
 from dpsr.privacy.noise.source import NoiseSource
 
 _WORDS_PER_DRAW = 10
@@ -59,8 +60,8 @@ def discrete_laplace(scale: Fraction, n: int, noise: NoiseSource) -> npt.NDArray
     return result
 
 
-@numba.njit(cache=True)
-def _fill(out, words, t, s):  # type: ignore[no-untyped-def]
+@kernel
+def _fill(out: Ints, words: Words, t: int, s: int) -> tuple[int, int]:
     """Draw until `out` is full or the words run out; the draws made and the words they used.
 
     A draw cut short is not thrown away but begun again with the same words and more: dropping it would favour short
@@ -76,8 +77,8 @@ def _fill(out, words, t, s):  # type: ignore[no-untyped-def]
     return len(out), at
 
 
-@numba.njit(cache=True)
-def _uniform(words, at, n):  # type: ignore[no-untyped-def]
+@kernel
+def _uniform(words: Words, at: int, n: int) -> tuple[np.int64, int]:
     """A uniform integer below n by rejection; -1 when the words have run out."""
     limit = np.uint64(0xFFFFFFFFFFFFFFFF) - np.uint64(0xFFFFFFFFFFFFFFFF) % np.uint64(n)
     while at < len(words):
@@ -88,8 +89,8 @@ def _uniform(words, at, n):  # type: ignore[no-untyped-def]
     return np.int64(-1), at
 
 
-@numba.njit(cache=True)
-def _bernoulli_exp(words, at, u, t):  # type: ignore[no-untyped-def]
+@kernel
+def _bernoulli_exp(words: Words, at: int, u: int | np.int64, t: int) -> tuple[int, int]:
     """1 with probability exp(-u/t), 0 <= u <= t; -1 when the words have run out."""
     k = 1
     while True:
@@ -101,8 +102,8 @@ def _bernoulli_exp(words, at, u, t):  # type: ignore[no-untyped-def]
         k += 1
 
 
-@numba.njit(cache=True)
-def _draw(words, at, t, s):  # type: ignore[no-untyped-def]
+@kernel
+def _draw(words: Words, at: int, t: int, s: int) -> tuple[bool, int, int | np.int64]:
     while True:
         u, at = _uniform(words, at, t)
         if u < 0:

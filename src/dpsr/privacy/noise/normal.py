@@ -23,20 +23,21 @@ from __future__ import annotations
 
 from math import isqrt, sqrt
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.arrays import Ints
+from dpsr.arrays import Bools, Ints, Words
 from dpsr.certify.normal_price import VARIANCE_BITS
 from dpsr.errors import PrivacyError
+from dpsr.linalg.compiled import kernel
 from dpsr.privacy.noise.source import NoiseSource, NoiseStream
 
 _WORDS_PER_DRAW = 20
 _CHUNK = 1 << 15
 _LARGEST = 1 << VARIANCE_BITS
 
-Words = npt.NDArray[np.uint64]
+Deviate = tuple[np.uint64, np.uint64, bool]
+"""A uniform deviate: its first 64 bits, room for 64 more, and whether these were read."""
 
 
 def rounded_normal(variance: int, n: int, noise: NoiseSource) -> Ints:
@@ -89,8 +90,8 @@ def _round_exactly(variance: int, whole: int, words: list[int], spare: _Spare) -
             return low
 
 
-@numba.njit(cache=True)
-def _round_many(sigma, signs, whole, first, out):  # type: ignore[no-untyped-def]
+@kernel
+def _round_many(sigma: float, signs: npt.NDArray[np.int8], whole: Ints, first: Words, out: Ints) -> Bools:
     """Round in floating point; true where its last bits, or bits of x that were not read, could have decided."""
     unsure, unread = np.zeros(len(out), dtype=np.bool_), sigma * 2.0**-63
     for i in range(len(out)):
@@ -101,8 +102,10 @@ def _round_many(sigma, signs, whole, first, out):  # type: ignore[no-untyped-def
     return unsure
 
 
-@numba.njit(cache=True)
-def _draw_many(words, signs, whole, first, second, more):  # type: ignore[no-untyped-def]
+@kernel
+def _draw_many(
+    words: Words, signs: npt.NDArray[np.int8], whole: Ints, first: Words, second: Words, more: Bools
+) -> tuple[int, int]:
     """Draw until the arrays are full or the words run out; the draws made and the words they used.
 
     A draw cut short is begun again with the same words and more: dropping it would favour short draws.
@@ -119,8 +122,8 @@ def _draw_many(words, signs, whole, first, second, more):  # type: ignore[no-unt
     return len(signs), at
 
 
-@numba.njit(cache=True)
-def _draw(words, at):  # type: ignore[no-untyped-def]
+@kernel
+def _draw(words: Words, at: int) -> tuple[int, Deviate, int]:
     """One |Z| = k + x, and where it stopped reading; -1 when the words ran out."""
     while True:
         k = 0
@@ -145,16 +148,16 @@ def _draw(words, at):  # type: ignore[no-untyped-def]
             return k, x, at
 
 
-@numba.njit(cache=True)
-def _uniform(words, at):  # type: ignore[no-untyped-def]
-    """A deviate: 64 bits, room for 64 more, and whether they were read. `at` is -1 once the words have run out."""
+@kernel
+def _uniform(words: Words, at: int) -> tuple[Deviate, int]:
+    """A fresh deviate; `at` is -1 once the words have run out."""
     if at < 0 or at >= len(words):
         return (np.uint64(0), np.uint64(0), False), -1
     return (words[at], np.uint64(0), False), at + 1
 
 
-@numba.njit(cache=True)
-def _below(words, at, u, v):  # type: ignore[no-untyped-def]
+@kernel
+def _below(words: Words, at: int, u: Deviate, v: Deviate) -> tuple[np.bool_, Deviate, Deviate, int]:
     """Whether u < v, both with the bits they have now, and where it stopped reading."""
     if u[0] != v[0] or at < 0:
         return u[0] < v[0], u, v, at
@@ -167,8 +170,8 @@ def _below(words, at, u, v):  # type: ignore[no-untyped-def]
     return u[1] < v[1], u, v, at
 
 
-@numba.njit(cache=True)
-def _coin(words, at):  # type: ignore[no-untyped-def]
+@kernel
+def _coin(words: Words, at: int) -> tuple[int, int]:
     """1 with probability exp(-1/2), 0 otherwise, -1 when the words have run out.
 
     The length n of the run 1/2 > u1 > u2 > ... > un is even with that probability.
@@ -186,8 +189,8 @@ def _coin(words, at):  # type: ignore[no-untyped-def]
     return -1, at
 
 
-@numba.njit(cache=True)
-def _keep(words, at, k, x):  # type: ignore[no-untyped-def]
+@kernel
+def _keep(words: Words, at: int, k: int, x: Deviate) -> tuple[int, Deviate, int]:
     """1 with probability exp(-x (2k + x) / (2k + 2)), 0 otherwise, -1 when the words have run out; x with its bits.
 
     The run x > z1 > z2 > ... goes on at each step with probability (2k + x) / (2k + 2) only: a whole number below 2k +
