@@ -194,3 +194,17 @@ def test_a_fit_without_a_ledger_says_so_once(ratings, monkeypatch, caplog):
         DPSR(1.0).fit(ratings)
         DPSR(1.0).fit(ratings)
     assert [record.message for record in caplog.records] == [estimator.UNCHARGED]
+
+
+# -- sessions with settings of their own
+
+
+@pytest.mark.parametrize("unit", ["value", "rating", "user", "likes"])
+def test_a_session_in_which_numpy_raises_gets_its_fit_and_its_folder(ratings, unit, tmp_path):
+    """Posteriors have tails that vanish; raised after a charge, that would be a release paid for and lost."""
+    rows, unit = (ratings.liked(at_least=4), "user") if unit == "likes" else (ratings, unit)
+    people = {} if unit == "value" else {"delta": 1e-3, "items": ratings.mask.item_ids}
+    with np.errstate(all="raise"):
+        for epsilon in (1, 20):
+            fitted = DPSR(epsilon, unit=unit, **people, random_state=0).fit(rows)
+            load_release(fitted.save(tmp_path / f"{epsilon}"))

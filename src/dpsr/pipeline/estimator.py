@@ -150,6 +150,7 @@ class PrivateRecommender(Parameters, ABC):
     charged_as: ClassVar[str]
     """The name of the method in a ledger's history."""
 
+    @np.errstate(under="ignore")  # a session in which numpy raises must not lose what it paid for
     def fit(
         self,
         ratings: RawRatings | RawInteractions,
@@ -274,6 +275,7 @@ class PrivateRecommender(Parameters, ABC):
         self.release_ = self.release.with_titles(catalogue)
         return self
 
+    @np.errstate(under="ignore")
     def save(self, path: str | Path, *, overwrite: bool = False, people: int | None = None) -> Path:
         """Write the release folder with its card, whole or not at all; a ledger that paid records it first.
 
