@@ -41,7 +41,7 @@ from dpsr.likes.taste import Moments, Taste, learn_taste
 from dpsr.pipeline.likes import ask_popularity, read_taste
 from dpsr.privacy.vault.people.asking import NoisyAnswer
 from dpsr.privacy.vault.people.likes_vault import LikesVault
-from dpsr.release.likes.personalised import own_rows
+from dpsr.release.likes import own_rows
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of
 from dpsr.types.likes_side import LikesSide
 

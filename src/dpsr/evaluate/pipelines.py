@@ -43,8 +43,7 @@ from dpsr.pipeline.value import Foreseen, Recipe
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.release import Contents, Personalised
-from dpsr.release.people import PersonalisedPeople
-from dpsr.release.people.personalised import own_rows
+from dpsr.release.people import PersonalisedPeople, own_rows
 from dpsr.types import Census, Scale
 from dpsr.value.allocation import Allocation, Components, allocate, turns_of
 from dpsr.value.assembly import MaskTaste

@@ -12,7 +12,7 @@ from dpsr.arrays import Floats
 from dpsr.people.budget import ALPHA, Taste
 from dpsr.people.cells import Cells, Evidence, Factors, read_cells
 from dpsr.people.levels import PeopleLevels, Weights
-from dpsr.synthesis.meeting import plausible_activity
+from dpsr.synthesis import plausible_activity
 from dpsr.types import Scale
 from dpsr.types.item_side import Crowd, ItemSide
 

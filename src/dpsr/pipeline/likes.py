@@ -34,7 +34,7 @@ from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, learn_taste, moments_of_pairs
 from dpsr.pipeline.progress import announce
 from dpsr.privacy.vault.people.likes_vault import LikesVault
-from dpsr.synthesis.meeting import plausible_activity
+from dpsr.synthesis import plausible_activity
 from dpsr.types.item_side import SIZES, Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide
 

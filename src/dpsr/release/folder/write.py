@@ -32,8 +32,8 @@ from dpsr.release.folder.likes_tables import write_likes
 from dpsr.release.folder.model_form import NOISY_COLUMNS, model_json, personal_record, scale_record
 from dpsr.release.folder.parquet import title_column, vectors, write_table, writer
 from dpsr.release.keys import SigningKey
-from dpsr.release.likes.likes_release import LikesRelease
-from dpsr.release.people.item_release import ItemRelease
+from dpsr.release.likes import LikesRelease
+from dpsr.release.people import ItemRelease
 from dpsr.release.release import Contents
 from dpsr.types import Census, Mask
 
