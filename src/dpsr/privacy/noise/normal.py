@@ -3,7 +3,7 @@
     N = round(sigma Z),   Z standard normal,   sigma^2 a whole number
 
 so x + N = round(x + sigma Z) for a whole x: the continuous Gaussian mechanism, rounded afterwards, and priced as that
-(`certify.normal`). Z is drawn exactly (Karney 2016, algorithm N): every decision compares uniform deviates bit by bit,
+(`certify.normal_price`). Z is drawn exactly (Karney 2016, algorithm N): every decision compares uniform deviates bit by bit,
 so no floating point decides anything. A draw is
 
     |Z| = k + x,    k whole, x in (0, 1):    k with probability ~ exp(-k^2/2),   x accepted with exp(-x (2k + x) / 2),
