@@ -231,7 +231,7 @@ SAME_PART = {
         "card", "compare", "explain", "frontier", "keys", "ledger", "likes", "plan", "release", "verify",
     },
     "the same stage or question at another unit, or where nobody rates": {
-        "auditing", "budget", "contract", "evidence", "levels", "people",
+        "auditing", "budget", "contract", "evidence", "forecast", "levels", "people",
         "planted", "protocol", "questions", "registry", "scores", "vault",
     },
     "the same kind of thing, of another room": {

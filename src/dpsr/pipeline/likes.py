@@ -25,8 +25,8 @@ from dpsr.certify.people import NAMES_DELTA
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.likes import plan
 from dpsr.likes.activity import Activity
-from dpsr.likes.evidence import Evidence, weigh
-from dpsr.likes.foresight import Foresight, PairForesight, favour_of
+from dpsr.likes.evidence import TasteEvidence, taste_evidence
+from dpsr.likes.forecast import PairTasteForecast, TasteForecast, favour_of
 from dpsr.likes.naming import Naming
 from dpsr.likes.plan import Loss, Prospect
 from dpsr.likes.popularity import Popularity
@@ -92,7 +92,7 @@ def ask_activity(vault: LikesVault) -> Activity:
     return Activity.of(answer.values, answer.noise, vault.n_cells)
 
 
-def foresee(activity: Activity, popularity: Popularity, unit: str) -> Foresight:
+def forecast_taste(activity: Activity, popularity: Popularity, unit: str) -> TasteForecast:
     """What second moments would bring.
 
     At the unit `user` somebody with n interactions adds sqrt n to all counts together, so that the sum of roots is what
@@ -100,8 +100,8 @@ def foresee(activity: Activity, popularity: Popularity, unit: str) -> Foresight:
     """
     believed = np.sort(popularity.believed)[::-1]
     if unit != "user":
-        return PairForesight(believed, activity, activity.interactions)
-    return Foresight(believed, activity, max(float(believed.sum()) ** 2 / activity.people, 1.0))
+        return PairTasteForecast(believed, activity, activity.interactions)
+    return TasteForecast(believed, activity, max(float(believed.sum()) ** 2 / activity.people, 1.0))
 
 
 def crowd_of(activity: Activity, popularity: Popularity, unit: str) -> Crowd:
@@ -127,7 +127,7 @@ def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, P
         left = vault.left - plan.NUMBERS
         if left <= _LEAST_ROUND:
             return popularity, Prospect(1.0, 0)
-        ahead = foresee(activity, popularity, vault.unit)
+        ahead = forecast_taste(activity, popularity, vault.unit)
         n_frequent = ahead.best(vault.moments_noise(left))[1]
         by_taste, by_counts = prospects(vault, ahead, popularity, left, n_frequent)
         loss = Loss.of(popularity, vault.n_cells, popularity.order[: by_counts.n_named])
@@ -143,7 +143,7 @@ def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, P
 
 
 def prospects(
-    vault: LikesVault, ahead: Foresight, popularity: Popularity, left: float, n_frequent: int
+    vault: LikesVault, ahead: TasteForecast, popularity: Popularity, left: float, n_frequent: int
 ) -> tuple[Prospect, Prospect]:
     """The best use of what is left, with second moments of so many cells and without."""
     if vault.declared is not None:
@@ -151,7 +151,7 @@ def prospects(
         return Prospect(gain, n_frequent), Prospect(1.0, 0)
     naming, wanted = naming_of(vault, ahead.activity, popularity.possible), max(plan.RANK, n_frequent)
 
-    def named(share: float) -> tuple[Foresight, int]:
+    def named(share: float) -> tuple[TasteForecast, int]:
         chances, asked = naming.best(partial(vault.naming_threshold, share), vault.naming_noise(share), wanted)
         return replace(ahead, nameable=chances), asked.n_cells
 
@@ -215,14 +215,14 @@ def _ask_taste(vault: LikesVault, popularity: Popularity, frequent: Ints) -> Lik
     centre = popularity.shown[frequent] / popularity.shown[frequent].sum()
     left, part = vault.left, plan.first_moments(popularity, vault.n_cells)
     first = _ask_moments(vault, _SHY * part * left, frequent, centre, activity)
-    evidence = weigh(first)
+    evidence = taste_evidence(first)
     if evidence.strength is None:
         return None
     if part == 1.0:
         return read_taste(shown(popularity), frequent, first, evidence)
     second = _ask_moments(vault, _SHY * vault.left, frequent, centre, activity)
     moments = pooled(first, second)
-    return read_taste(shown(popularity), frequent, moments, weigh(moments))
+    return read_taste(shown(popularity), frequent, moments, taste_evidence(moments))
 
 
 def shown(popularity: Popularity) -> Floats:
@@ -230,7 +230,7 @@ def shown(popularity: Popularity) -> Floats:
     return np.asarray(popularity.shown / popularity.shown.max())
 
 
-def read_taste(popularity: Floats, frequent: Ints, moments: Moments, evidence: Evidence) -> LikesSide:
+def read_taste(popularity: Floats, frequent: Ints, moments: Moments, evidence: TasteEvidence) -> LikesSide:
     """Scores by what the evidence is for: taste of some strength, or popularity alone."""
     if evidence.strength is None:
         return LikesSide.of_popularity(popularity)

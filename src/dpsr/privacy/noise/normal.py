@@ -3,8 +3,8 @@
     N = round(sigma Z),   Z standard normal,   sigma^2 a whole number
 
 so x + N = round(x + sigma Z) for a whole x: the continuous Gaussian mechanism, rounded afterwards, and priced as that
-(`certify.normal_price`). Z is drawn exactly (Karney 2016, algorithm N): every decision compares uniform deviates bit by bit,
-so no floating point decides anything. A draw is
+(`certify.normal_price`). Z is drawn exactly (Karney 2016, algorithm N): every decision compares uniform deviates bit by
+bit, so no floating point decides anything. A draw is
 
     |Z| = k + x,    k whole, x in (0, 1):    k with probability ~ exp(-k^2/2),   x accepted with exp(-x (2k + x) / 2),
 
@@ -25,7 +25,6 @@ from math import isqrt, sqrt
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
 from dpsr.arrays import Ints
 from dpsr.certify.normal_price import VARIANCE_BITS
@@ -35,8 +34,6 @@ from dpsr.privacy.noise.source import NoiseSource, NoiseStream
 _WORDS_PER_DRAW = 20
 _CHUNK = 1 << 15
 _LARGEST = 1 << VARIANCE_BITS
-
-Words = npt.NDArray[np.uint64]
 
 
 def rounded_normal(variance: int, n: int, noise: NoiseSource) -> Ints:
