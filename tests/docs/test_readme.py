@@ -63,10 +63,12 @@ def test_the_commands_lead_from_a_sample_to_a_signed_release(walked):
     assert "recorded this certificate" in verified
 
 
-def test_the_python_runs_in_the_same_folder(walked, monkeypatch):
+def test_the_python_runs_in_the_same_folder_and_prints_what_its_comment_says(walked, monkeypatch, capsys):
     folder, _ = walked
     monkeypatch.chdir(folder)
     exec(compile(block("python"), "README.md", "exec"), {})
+    stated = re.search(r"print\(model.certificate\) *# (.*)", block("python"))[1]
+    assert stated in capsys.readouterr().out.splitlines()
     assert (folder / "from_python" / "certificate.json").exists()
 
 
