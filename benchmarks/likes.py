@@ -20,7 +20,7 @@ from benchmarks.movielens_like import write_ratings
 from benchmarks.registry import Ratio, section
 from benchmarks.timing import in_turns, timed
 from dpsr import DPSR, Interactions
-from dpsr.likes.foresight import MOST_CELLS, favour_of
+from dpsr.likes.forecast import MOST_CELLS, favour_of
 from dpsr.likes.scores import by_items
 from dpsr.likes.taste import Moments, learn_taste
 

@@ -33,15 +33,15 @@ from dpsr.evaluate.likes.protocol import HeldOutPeople, LikesSplit, score_lists
 from dpsr.evaluate.sets import sets_in_folder
 from dpsr.likes import plan
 from dpsr.likes.activity import Activity
-from dpsr.likes.evidence import STRENGTHS, weigh
-from dpsr.likes.foresight import favour_of
+from dpsr.likes.evidence import STRENGTHS, taste_evidence
+from dpsr.likes.forecast import favour_of
 from dpsr.likes.popularity import Popularity
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, Taste, learn_taste
 from dpsr.pipeline.likes import ask_popularity, read_taste
 from dpsr.privacy.vault.people.asking import NoisyAnswer
 from dpsr.privacy.vault.people.likes_vault import LikesVault
-from dpsr.release.likes.personalised import own_rows
+from dpsr.release.likes import own_rows
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of
 from dpsr.types.likes_side import LikesSide
 
@@ -189,7 +189,7 @@ def figures(split: LikesSplit, epsilon: float, seed: int) -> Iterator[tuple[str,
     centre = shown[order[:T]] / shown[order[:T]].sum()
     for name, part in (("all for second moments", 1.0), ("without what a score step takes", 1 - PART)):
         moments = people.moments(part * left, order[:T], centre)
-        evidence = weigh(moments)
+        evidence = taste_evidence(moments)
         yield name, recall(read_taste(shown, order[:T], moments, evidence), split)
     taste = learn_taste(moments, evidence.strength or STRENGTHS[0])
     cells = order[: int(WIDER * T)]

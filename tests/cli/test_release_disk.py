@@ -16,7 +16,7 @@ from dpsr.pipeline.account import Account
 from dpsr.pipeline.progress import listening
 from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
-from dpsr.release.folder.atomic import atomic_folder, check_target, clear_leftovers
+from dpsr.release.folder.write import atomic_folder, check_target, clear_leftovers
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_a_release_that_a_killed_run_had_moved_aside_is_put_back(tmp_path):
 def test_replacing_a_release_leaves_the_new_one_and_nothing_else(tmp_path, monkeypatch, exchange):
     """On systems that cannot exchange two folders, the old one steps aside."""
     if not exchange:
-        monkeypatch.setattr("dpsr.release.folder.atomic._exchange", lambda *_: False)
+        monkeypatch.setattr("dpsr.release.folder.write._exchange", lambda *_: False)
     for word in ("old", "new"):
         with atomic_folder(tmp_path / "r", overwrite=True) as draft:
             fill(draft, word)

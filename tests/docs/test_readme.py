@@ -63,10 +63,12 @@ def test_the_commands_lead_from_a_sample_to_a_signed_release(walked):
     assert "recorded this certificate" in verified
 
 
-def test_the_python_runs_in_the_same_folder(walked, monkeypatch):
+def test_the_python_runs_in_the_same_folder_and_prints_what_its_comment_says(walked, monkeypatch, capsys):
     folder, _ = walked
     monkeypatch.chdir(folder)
     exec(compile(block("python"), "README.md", "exec"), {})
+    stated = re.search(r"print\(model.certificate\) *# (.*)", block("python"))[1]
+    assert stated in capsys.readouterr().out.splitlines()
     assert (folder / "from_python" / "certificate.json").exists()
 
 
@@ -123,3 +125,25 @@ def test_every_command_line_of_the_journey_names_existing_commands_and_options(n
 
 def test_the_page_of_the_benchmark_is_one_that_people_read():
     assert len((README.parent / "docs" / "benchmark.md").read_text("utf-8").splitlines()) < 250
+
+
+def test_what_the_units_cost_is_what_the_tables_of_every_epsilon_say():
+    """README and the page about units round figures that longer tables print; those are printed anew, these by hand."""
+    docs = README.parent / "docs"
+    lines = [line for page in (README, docs / "people.md") for line in page.read_text("utf-8").splitlines()]
+    rows = [line.split("|")[2:] for line in lines if line.startswith("| dpsr, personalised") and "kept" not in line]
+    at_one, at_five = ([f"{float(row[place].split()[0]):.3f}" for row in rows] for place in (2, 5))
+    films, tweets = slice(0, None, 2), slice(1, None, 2)
+    assert len(rows) == 6, "two sets at each of three units: value, user, rating"
+    tables = README.read_text("utf-8") + (docs / "unit.md").read_text("utf-8")
+    for unit, *figures in zip(("value", "user", "rating"), at_one[films], at_one[tweets], strict=True):
+        row = next(line for line in tables.splitlines() if line.startswith(f'| `"{unit}"`'))
+        assert row.endswith(f"| {', '.join(figures)} |")
+    for name, figures in (
+        ("ml-latest-small (610 people), ε = 1", at_one[films]),
+        ("ml-latest-small, ε = 5", at_five[films]),
+        ("movietweetings-100k (16,554 people), ε = 1", at_one[tweets]),
+        ("movietweetings-100k, ε = 5", at_five[tweets]),
+    ):
+        value, user, rating = figures
+        assert f"| {name} | {value} | {rating} | {user} |" in tables

@@ -8,8 +8,8 @@ from scipy.stats import norm
 
 from dpsr.certify.people import MOST_NAMED, NAMED_TRIED, near_threshold
 from dpsr.likes.activity import Activity
-from dpsr.likes.foresight import Foresight
-from dpsr.likes.naming import Asked, Naming
+from dpsr.likes.forecast import TasteForecast
+from dpsr.likes.naming import NameQuestion, Naming
 from dpsr.types.item_side import ACTIVITY_BINS, SIZES
 
 Y = 400.0 / (10 + np.arange(3_000))
@@ -31,7 +31,7 @@ def test_chances_are_those_of_drawn_weights():
     for activity in (people(), None):
         weights = Y[:K] / np.sqrt(Y[:K].sum() / Y.sum()) if activity else Y[:K]
         passed = (weights + rng.normal(0, noise, (20_000, K)) > threshold).mean(axis=0)
-        asked = Asked(K, MOST_NAMED)
+        asked = NameQuestion(K, MOST_NAMED)
         np.testing.assert_allclose(Naming(Y, activity).chances(asked, threshold, noise), passed, atol=0.015)
 
 
@@ -39,7 +39,9 @@ def test_the_number_of_cells_is_the_one_that_names_the_most():
     """Oracle: all numbers of cells."""
     naming, threshold, noise = Naming(Y, people()), 40.0, 6.0
     chances, found = naming.best(level(threshold), noise, wanted=100)
-    worth = [(Y[:k] * naming.chances(Asked(k, MOST_NAMED), threshold, noise))[:100].sum() for k in range(10, 400)]
+    worth = [
+        (Y[:k] * naming.chances(NameQuestion(k, MOST_NAMED), threshold, noise))[:100].sum() for k in range(10, 400)
+    ]
     assert (Y * chances)[:100].sum() == pytest.approx(max(worth), rel=0.02)
     assert 10 < found.n_cells < 300
     assert not chances[found.n_cells :].any()
@@ -61,7 +63,7 @@ def test_cells_and_items_of_a_person_are_those_that_name_the_most_together(octav
     naming, threshold = Naming(Y, people(octave)), partial(near_threshold, noise, 1e-6)
     chances, found = naming.best(threshold, noise, wanted=100)
     worth = {
-        (K, most): float((Y[:K] * naming.chances(Asked(K, most), threshold(most), noise))[:100].sum())
+        (K, most): float((Y[:K] * naming.chances(NameQuestion(K, most), threshold(most), noise))[:100].sum())
         for K in range(10, 600, 10)
         for most in (*NAMED_TRIED, 3, 12, 50, 100, 400)
     }
@@ -90,7 +92,7 @@ def test_what_is_cut_from_people_with_more_items_than_count_is_what_drawn_people
     inside = [np.count_nonzero(rng.choice(1_000, n, replace=False) < K) for _ in range(2_000)]
     for most in (4, 16, 64):
         drawn = np.sqrt(np.minimum(inside, most)).sum() / np.sqrt(inside).sum()
-        full, cut = (Naming(popularity, people(octave))._weight(Asked(K, one)) for one in (MOST_NAMED, most))
+        full, cut = (Naming(popularity, people(octave))._weight(NameQuestion(K, one)) for one in (MOST_NAMED, most))
         assert cut / full == pytest.approx(drawn, rel=0.05)
 
 
@@ -99,7 +101,7 @@ def test_where_nothing_is_known_of_people_nothing_is_cut():
     unknown = Naming(Y, Activity(np.zeros(ACTIVITY_BINS)))
     known = Naming(Y, people(1))
     for K in (10, 100):
-        assert unknown._weight(Asked(K, 1)) == known._weight(Asked(K, MOST_NAMED))
+        assert unknown._weight(NameQuestion(K, 1)) == known._weight(NameQuestion(K, MOST_NAMED))
 
 
 def test_interactions_that_count_one_by_one_have_no_number_of_items_to_choose():
@@ -111,10 +113,12 @@ def test_interactions_that_count_one_by_one_have_no_number_of_items_to_choose():
 def test_lists_of_what_may_be_named_are_worth_less_and_nothing_where_nothing_may_be():
     counts = np.zeros(ACTIVITY_BINS)
     counts[5] = 5_000.0
-    everything = Foresight(Y, Activity(counts), 1e5)
-    some, none = (Foresight(Y, Activity(counts), 1e5, chances) for chances in (norm.sf(np.arange(3_000) - 30), 0 * Y))
+    everything = TasteForecast(Y, Activity(counts), 1e5)
+    some, none = (
+        TasteForecast(Y, Activity(counts), 1e5, chances) for chances in (norm.sf(np.arange(3_000) - 30), 0 * Y)
+    )
     assert everything.plain == 1.0
     assert 0.5 < some.plain < 1.0
     assert none.plain < 1e-5
     assert everything.gain(200, 1.0) > some.gain(200, 1.0) > 1e-3 > none.gain(200, 1.0)
-    assert Foresight(Y, Activity(counts), 1e5, np.ones(3_000)).gain(200, 1.0) == everything.gain(200, 1.0)
+    assert TasteForecast(Y, Activity(counts), 1e5, np.ones(3_000)).gain(200, 1.0) == everything.gain(200, 1.0)

@@ -7,7 +7,7 @@ import pytest
 
 from dpsr.likes import plan
 from dpsr.likes.activity import Activity
-from dpsr.likes.foresight import favour_of
+from dpsr.likes.forecast import favour_of
 from dpsr.likes.plan import Loss, Prospect
 from dpsr.likes.popularity import Popularity
 from dpsr.types.item_side import ACTIVITY_BINS, SIZES

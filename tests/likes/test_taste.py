@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpsr.likes.evidence import STRENGTHS, Evidence, weigh
-from dpsr.likes.foresight import favour_of
+from dpsr.likes.evidence import STRENGTHS, TasteEvidence, taste_evidence
+from dpsr.likes.forecast import favour_of
 from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import STRONGEST, Moments, Taste, _Cells, leading, learn_taste, modelled
 from dpsr.linalg.own_regression import PeopleRows
@@ -96,19 +96,19 @@ def test_where_there_is_no_taste_the_posterior_shrinks_to_nothing_and_the_eviden
     silent = replace(moments, values=E + E.T)
     loud = (modelled(moments, learn_taste(moments, 0.3)) ** 2).sum()
     assert (modelled(silent, learn_taste(silent, 0.3)) ** 2).sum() < 0.05 * loud
-    assert weigh(moments).strength is not None
-    assert weigh(silent).strength is None or max(weigh(silent).gains) < 3
+    assert taste_evidence(moments).strength is not None
+    assert taste_evidence(silent).strength is None or max(taste_evidence(silent).gains) < 3
 
 
 def test_evidence_takes_the_strongest_prior_with_half_of_the_best_gain_and_nothing_where_all_speaks_against_it():
     size = (5.0, 5.0, 5.0)
-    assert Evidence((100.0, 110.0, 60.0), size, 80).strength == STRENGTHS[2]
-    assert Evidence((100.0, 110.0, 40.0), size, 80).strength == STRENGTHS[1]
-    assert Evidence((-3.0, -10.0, -30.0), size, 80).strength is None
-    assert Evidence((0.0, 0.0, -1.0), (0.0, 0.0, 5.0), 80).strength == STRENGTHS[2]
-    assert Evidence((0.0, 0.0, -9.0), (0.0, 0.0, 5.0), 80).strength is None
-    assert Evidence((100.0, 110.0, 60.0), size, 80).plenty
-    assert not Evidence((10.0, 11.0, 6.0), size, 80).plenty
+    assert TasteEvidence((100.0, 110.0, 60.0), size, 80).strength == STRENGTHS[2]
+    assert TasteEvidence((100.0, 110.0, 40.0), size, 80).strength == STRENGTHS[1]
+    assert TasteEvidence((-3.0, -10.0, -30.0), size, 80).strength is None
+    assert TasteEvidence((0.0, 0.0, -1.0), (0.0, 0.0, 5.0), 80).strength == STRENGTHS[2]
+    assert TasteEvidence((0.0, 0.0, -9.0), (0.0, 0.0, 5.0), 80).strength is None
+    assert TasteEvidence((100.0, 110.0, 60.0), size, 80).plenty
+    assert not TasteEvidence((10.0, 11.0, 6.0), size, 80).plenty
 
 
 def test_leading_eigenvectors_are_those_of_the_whole_matrix():

@@ -6,7 +6,7 @@ import pytest
 from dpsr.people.cells import (
     EFFECT_VARIANCE,
     MISFIT,
-    Evidence,
+    PooledRounds,
     _posterior,
     popularity_grid,
     popularity_prior,
@@ -18,7 +18,7 @@ def test_rounds_are_pooled_as_weighted_least_squares_does():
     """Oracle: lam (theta - at_k) rho_k + sigma_k noise for a known lam, solved for theta by numpy."""
     rng = np.random.default_rng(0)
     lam, theta = rng.uniform(5, 50, 8), rng.normal(size=8)
-    evidence, rounds = Evidence.none(8), []
+    evidence, rounds = PooledRounds.none(8), []
     for rho, sigma in ((1.0, 2.0), (0.7, 0.5), (1.3, 1.0)):
         at = 0.3 * rng.normal(size=8)
         S = rho * lam * (theta - at) + sigma * rng.normal(size=8)
@@ -34,8 +34,8 @@ def test_rounds_are_pooled_as_weighted_least_squares_does():
 
 def test_the_order_of_rounds_does_not_matter():
     one, two = (np.array([3.0]), np.array([0.1]), 1.0, 2.0), (np.array([5.0]), np.array([0.4]), 0.5, 1.0)
-    a = Evidence.none(1).add(*one).add(*two)
-    b = Evidence.none(1).add(*two).add(*one)
+    a = PooledRounds.none(1).add(*one).add(*two)
+    b = PooledRounds.none(1).add(*two).add(*one)
     np.testing.assert_allclose([a.S[0], a.at[0], a.weight], [b.S[0], b.at[0], b.weight])
 
 
@@ -78,7 +78,7 @@ def answers(noise, seed=0, n=600):
     rng = np.random.default_rng(seed)
     lam, theta = 200 * rng.pareto(1.2, n).clip(0, 20), 0.4 * rng.normal(size=n)
     S, C = lam * theta + noise * rng.normal(size=n), lam + noise * rng.normal(size=n)
-    none = Evidence.none(n)
+    none = PooledRounds.none(n)
     return lam, theta, none.add(S, np.zeros(n), 1.0, noise), none.add(C, np.zeros(n), 1.0, noise)
 
 

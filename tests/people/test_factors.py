@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpsr.people.cells import FEWEST_CELLS, MOST_CELLS, Evidence, Factors, choose_cells, read_moments
+from dpsr.people.cells import FEWEST_CELLS, MOST_CELLS, Factors, PooledRounds, choose_cells, read_moments
 
 PEOPLE = 20_000.0
 N = PEOPLE * 0.4 * np.arange(1, 81) ** -0.6
@@ -69,7 +69,7 @@ def test_scores_move_factors_as_a_normal_posterior_does():
     """Oracle: one cell, one factor, precision added by hand; the sampling error widens the observation."""
     start = Factors.of(np.array([[0.2]]), np.array([[0.5]]))
     lam, gain, sampling, sigma, at = np.array([30.0]), np.array([0.4]), np.array([6.0]), 2.0, 0.1
-    S = Evidence.none(1, 1).add(np.array([[5.0]]), np.array([[at]]), 1.0, sigma)
+    S = PooledRounds.none(1, 1).add(np.array([[5.0]]), np.array([[at]]), 1.0, sigma)
     found = start.with_scores(S, gain, lam, sampling)
     slope = lam[0] * gain[0]
     observed, error = at + 5.0 / slope, sigma**2 / slope**2 + sampling[0] / lam[0]
@@ -80,6 +80,6 @@ def test_scores_move_factors_as_a_normal_posterior_does():
 
 def test_a_cell_nobody_rated_keeps_its_prior():
     start = Factors.of(np.array([[0.2]]), np.array([[0.5]]))
-    S = Evidence.none(1, 1).add(np.array([[50.0]]), np.zeros((1, 1)), 1.0, 2.0)
+    S = PooledRounds.none(1, 1).add(np.array([[50.0]]), np.zeros((1, 1)), 1.0, 2.0)
     found = start.with_scores(S, np.array([0.4]), np.zeros(1), np.array([6.0]))
     assert (found.mean[0, 0], found.variance[0, 0]) == pytest.approx((0.2, 0.5))

@@ -20,9 +20,9 @@ from dpsr.report.plots import (
     bar_plot,
     doubling_bins,
     doubling_labels,
-    glance,
     rating_bins,
     scale_labels,
+    summarise_ratings,
 )
 
 
@@ -71,7 +71,7 @@ def test_scale_labels_stand_at_their_levels():
 def test_sample_users_are_chosen_by_public_counts_alone(release):
     counts = release.mask.user_counts
     users = sample_users(release.mask.census)
-    chosen = samples(release.contents, users, glance(release.contents, list(users)).rated)
+    chosen = samples(release.contents, users, summarise_ratings(release.contents, list(users)).rated)
     assert [sample.n_ratings for sample in chosen] == sorted(sample.n_ratings for sample in chosen)
     assert np.quantile(counts, 0.5, method="lower") in [sample.n_ratings for sample in chosen]
     for sample in chosen:
@@ -83,7 +83,7 @@ def test_sample_users_are_chosen_by_public_counts_alone(release):
 def test_a_glance_at_blocks_sees_what_the_whole_table_says(release, monkeypatch, size):
     monkeypatch.setattr("dpsr.engine.table.block_edges", lambda counts, *_: block_edges(counts, size))
     mask, ratings = release.mask, release.ratings
-    seen = glance(release.contents, [0, 3, mask.n_users - 1])
+    seen = summarise_ratings(release.contents, [0, 3, mask.n_users - 1])
     assert seen.bins == rating_bins(ratings, release.scale)
     assert (seen.mean, seen.deviation) == pytest.approx((ratings.mean(), ratings.std()), rel=1e-12)
     assert seen.rows == list(zip(mask.users[:5].tolist(), mask.items[:5].tolist(), ratings[:5].tolist(), strict=True))

@@ -21,7 +21,7 @@ def release(request):
 
 
 def test_what_is_rated_is_not_suggested_and_the_list_is_the_librarys(release):
-    offered = tryout.things(release, "")
+    offered = tryout.items_to_rate(release, "")
     assert len(offered) == tryout.SHOWN
     step = float(tryout.levels_of(release)[0])
     rated = {thing.id: step for thing in offered[: tryout.WANTED]}
@@ -33,6 +33,6 @@ def test_what_is_rated_is_not_suggested_and_the_list_is_the_librarys(release):
 
 
 def test_things_are_found_by_a_part_of_their_name(release):
-    name = tryout.things(release, "")[3].name
-    assert name in [thing.name for thing in tryout.things(release, name.upper())]
-    assert tryout.things(release, "no such thing") == []
+    name = tryout.items_to_rate(release, "")[3].name
+    assert name in [thing.name for thing in tryout.items_to_rate(release, name.upper())]
+    assert tryout.items_to_rate(release, "no such thing") == []

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpsr.synthesis.people import draw_levels
+from dpsr.synthesis import draw_levels
 
 N = 40_000
 

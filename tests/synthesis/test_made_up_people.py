@@ -5,7 +5,7 @@ import pytest
 
 from dpsr import Scale
 from dpsr.errors import ParameterError
-from dpsr.synthesis.people import MOST_PEOPLE, USUAL_RATINGS, Synthesis, make_up, planned_ratings, usual_people
+from dpsr.synthesis import MOST_PEOPLE, USUAL_RATINGS, Synthesis, make_up, planned_ratings, usual_people
 from dpsr.types.item_side import ACTIVITY_BINS, Crowd, ItemSide
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dpsr.synthesis import meeting
-from dpsr.synthesis.meeting import MEAN_MET, items_met, numbers_met, plausible_activity, propensities
+from dpsr import synthesis
+from dpsr.synthesis import MEAN_MET, items_met, numbers_met, plausible_activity, propensities
 from dpsr.types.item_side import ACTIVITY_BINS, SIZES, activity_of
 
 ACTIVITY = np.array([500.0, 300, 200, 100, 50, 20, 5] + [0] * 7)
@@ -73,8 +73,8 @@ def test_people_served_in_many_small_groups_are_the_people_they_were_and_meet_wh
         assert len(people) == len(cells)
         return (people % 2 == cells % 2).astype(np.float64)
 
-    for at_once in (meeting._AT_ONCE, 1_000):
-        monkeypatch.setattr(meeting, "_AT_ONCE", at_once)
+    for at_once in (synthesis._AT_ONCE, 1_000):
+        monkeypatch.setattr(synthesis, "_AT_ONCE", at_once)
         indptr, cells = items_met(counts, p, np.random.default_rng(0), own)
         owners = np.repeat(np.arange(500), np.diff(indptr))
         np.testing.assert_array_equal(np.diff(indptr), counts)

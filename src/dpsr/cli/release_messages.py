@@ -27,7 +27,7 @@ NO_LEDGER = (
 def preview(name: str, taken: str, table: RawRows, estimator: Any, account: Account | None) -> str:
     """What is there, what is promised, and what it will cost, before anything is spent."""
     from dpsr.engine.raw import InteractionTable, RawInteractions
-    from dpsr.pipeline.people import outside
+    from dpsr.pipeline.people import ratings_outside
     from dpsr.pipeline.publish import census_of
 
     census, lines, likes = census_of(table), [], isinstance(table, InteractionTable | RawInteractions)
@@ -37,7 +37,7 @@ def preview(name: str, taken: str, table: RawRows, estimator: Any, account: Acco
         lines.append(f"{escape(name)}: {counts}")
     else:
         lines.append(f"{escape(name)}: {counts} [yellow]For your eyes only: not in the release.[/yellow]")
-        if lost := outside(census, estimator.items):
+        if lost := ratings_outside(census, estimator.items):
             rows = f"{'[red]All[/red] ' if lost == census.n_ratings else ''}{lost:,} {thing}"
             lines.append(f"{rows} are of items outside the catalogue and are left out (for your eyes only).")
     lines += [escape(taken)] if taken else []

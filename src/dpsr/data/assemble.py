@@ -45,7 +45,7 @@ CONVENTIONAL = {
 
 
 @dataclass(frozen=True)
-class Kind:
+class RowKind:
     """What a row of a table is besides a user, an item and perhaps a time: the part `value`, and whether it is needed.
 
     `fields` is the least number of columns such a table has.
@@ -56,8 +56,8 @@ class Kind:
     fields: int
 
 
-RATING_ROWS = Kind("rating", needed=True, fields=3)
-INTERACTION_ROWS = Kind("weight", needed=False, fields=2)
+RATING_ROWS = RowKind("rating", needed=True, fields=3)
+INTERACTION_ROWS = RowKind("weight", needed=False, fields=2)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Roles:
         """The positions in the order user, item, value and timestamp, of those that are there."""
         return [place for place in (self.user, self.item, self.value, self.timestamp) if place is not None]
 
-    def taken(self, shown: Sequence[str], kind: Kind) -> dict[str, str]:
+    def taken(self, shown: Sequence[str], kind: RowKind) -> dict[str, str]:
         """The column of each part as a person is told: `shown` is what each column is called."""
         places = {"user": self.user, "item": self.item, kind.value: self.value, "time": self.timestamp}
         return {part: shown[place] for part, place in places.items() if place is not None}
@@ -84,7 +84,7 @@ def find_columns(
     names: Sequence[str],
     *,
     source: str,
-    kind: Kind = RATING_ROWS,
+    kind: RowKind = RATING_ROWS,
     user: str | None = None,
     item: str | None = None,
     timestamp: str | None = None,
@@ -123,7 +123,7 @@ def find_pair(names: Sequence[str], *, source: str, user: str | None, item: str 
     return places["user"], places["item"]
 
 
-def plain(name: str) -> str:
+def name_key(name: str) -> str:
     """A name without case and punctuation."""
     return "".join(character for character in name.casefold() if character.isalnum())
 
@@ -138,7 +138,7 @@ def _place(role: str, given: str | None, names: Sequence[str], source: str) -> i
 def _matches(role: str, given: str | None, names: Sequence[str]) -> list[int]:
     if given is not None:
         return [place for place, name in enumerate(names) if name == given]
-    return [place for place, name in enumerate(names) if plain(name) in CONVENTIONAL[role].split()]
+    return [place for place, name in enumerate(names) if name_key(name) in CONVENTIONAL[role].split()]
 
 
 def _complaint(role: str, given: str | None, matches: list[str], names: Sequence[str], source: str) -> str:
@@ -309,10 +309,10 @@ class _Pairs:
 
     def refuse(self, row: int, earlier: int) -> DataError:
         pair = self.columns.users[row].as_py(), self.columns.items[row].as_py()
-        return repeated(pair, row, earlier, self.source)
+        return repeated_pair_error(pair, row, earlier, self.source)
 
 
-def repeated(pair: tuple[object, object], row: int, earlier: int, source: Source) -> DataError:
+def repeated_pair_error(pair: tuple[object, object], row: int, earlier: int, source: Source) -> DataError:
     """The error for a pair that is rated twice."""
     return DataError(
         f"{source.at(row)}: user {quoted(pair[0])} rates item {quoted(pair[1])} again, as before at "

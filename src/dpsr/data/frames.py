@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dpsr.data.assemble import RATING_ROWS, Kind, RatingColumns, Roles, find_columns, unread_rating
+from dpsr.data.assemble import RATING_ROWS, RatingColumns, Roles, RowKind, find_columns, unread_rating
 from dpsr.data.coding import ARROW_ERRORS
 from dpsr.errors import DataError
 from dpsr.quoting import Source, position, printable, quoted, without_values
@@ -20,7 +20,7 @@ _FRAME = Source("the frame", position)
 _ARRAYS = Source("the arrays", position)
 
 
-def columns_of_frame(frame: Any, kind: Kind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
+def columns_of_frame(frame: Any, kind: RowKind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
     """The columns of a pandas or polars DataFrame, an Arrow Table or RecordBatch, or anything that exports Arrow."""
     labels = _labels(frame)
     names = [str(label) for label in labels]
@@ -29,7 +29,7 @@ def columns_of_frame(frame: Any, kind: Kind = RATING_ROWS, /, **named: str | Non
     return RatingColumns.of(columns, roles, _FRAME, unread_rating(names, roles))
 
 
-def columns_of_arrays(kind: Kind = RATING_ROWS, /, **given: Any | None) -> RatingColumns:
+def columns_of_arrays(kind: RowKind = RATING_ROWS, /, **given: Any | None) -> RatingColumns:
     """Lists, numpy arrays, Series or Arrow arrays of equal length: users, items, values or weights, timestamps."""
     columns = {name: _column(array, name, _ARRAYS) for name, array in given.items() if array is not None}
     lengths = {name: len(column) for name, column in columns.items()}

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.data.assemble import DUPLICATES, RatingColumns, repeated
+from dpsr.data.assemble import DUPLICATES, RatingColumns, repeated_pair_error
 from dpsr.data.coding import code_ids, code_ratings, distinct, integers_if_canonical, missing, read_times
 from dpsr.data.files.chunks import chunks_of_file
 from dpsr.data.files.read import recognised
@@ -197,7 +197,7 @@ def _first_repeat(base: duckdb.DuckDBPyConnection, source: Source) -> DataError:
         "join users u on r.user = u.id join items i on r.item = i.id "
         "window pair as (partition by u.code, i.code order by r.row) qualify r.row > earlier order by r.row limit 1"
     ).fetchall()
-    return repeated((user, item), int(row), int(earlier), source)
+    return repeated_pair_error((user, item), int(row), int(earlier), source)
 
 
 def _deduplicate(base: duckdb.DuckDBPyConnection, census: Census, *, keep: str) -> Census:

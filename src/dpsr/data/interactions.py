@@ -22,11 +22,12 @@ from dpsr.types.mask import Mask
 
 @dataclass(frozen=True, eq=False, repr=False)  # the inherited repr shows no weight, a generated one would
 class Interactions(RowsInMemory, RawInteractions):
-    """Raw interactions: a user, an item, perhaps a weight or count, perhaps a time; there is no scale.
+    """Raw interactions: a user, an item, perhaps a weight or count, perhaps a time; there is no scale. Made by
+    `from_arrays`, `from_frame`, `read`, `from_sql` or `Ratings.liked`, given to `fit` at the unit "user" or "rating".
 
-    Ids may be integers or strings. Interactions of one pair are added up, and `notes` say how many were, and which
+    Ids are integers or strings. Interactions of one pair are added up, and `notes` say how many were, and which
     column that looks like a rating was not read. A weight is above zero; every row weighs one where none is given. The
-    time of a pair, in Unix seconds, is that of its latest interaction.
+    time of a pair, in Unix seconds, is that of its latest interaction. `mask` (who did what) and `weights` are secret.
 
     >>> likes = Interactions.from_arrays(["ann", "bob", "bob", "bob"], [10, 20, 10, 10])
     >>> likes
@@ -43,7 +44,17 @@ class Interactions(RowsInMemory, RawInteractions):
 
     @classmethod
     def from_arrays(cls, users: Any, items: Any, weights: Any | None = None, timestamps: Any | None = None) -> Self:
-        """Interactions from lists, numpy arrays, Series or Arrow arrays of equal length."""
+        """Interactions from lists, numpy arrays, Series or Arrow arrays of equal length.
+
+        Args:
+            users: Who, one id a row.
+            items: What, one id a row.
+            weights: How much or how often, above zero; one for every row unless told.
+            timestamps: When, in Unix seconds, if it is known.
+
+        Returns:
+            The interactions, sorted by user and item, one for each pair.
+        """
         given = {"users": users, "items": items, "weights": weights, "timestamps": timestamps}
         return cls._assembled(columns_of_arrays(INTERACTION_ROWS, **given))
 
@@ -59,8 +70,15 @@ class Interactions(RowsInMemory, RawInteractions):
     ) -> Self:
         """Interactions from a pandas or polars DataFrame or an Arrow table.
 
-        Columns with conventional names (`userId`, `product_id`, `count`, ...) are found; others are named. `weight=""`
-        lets every row weigh one, `timestamp=""` leaves the times out.
+        Args:
+            frame: One row an interaction.
+            user: Name of the column of users; one with a conventional name (`userId`, `customer`, ...) is found.
+            item: Likewise of items (`product_id`, `sku`, ...).
+            weight: Likewise of weights (`count`, `plays`, ...), if there is one; `""` lets every row weigh one.
+            timestamp: Likewise of times, if there is one; `""` leaves times out although there is.
+
+        Returns:
+            The interactions, sorted by user and item, one for each pair.
         """
         named = {"user": user, "item": item, "weight": weight, "timestamp": timestamp}
         return cls._assembled(columns_of_frame(frame, INTERACTION_ROWS, **named))
@@ -76,9 +94,18 @@ class Interactions(RowsInMemory, RawInteractions):
         timestamp: str | None = None,
         delimiter: str | None = None,
     ) -> Self:
-        """Interactions from a file: every kind that `Ratings.read` takes, two columns are enough.
+        """Interactions from a file of any kind that `Ratings.read` takes; two columns are enough.
 
-        See `from_frame` for the columns.
+        Args:
+            path: The file.
+            user: Name of the column of users, as in `from_frame`.
+            item: Likewise of items.
+            weight: Likewise of weights.
+            timestamp: Likewise of times.
+            delimiter: What separates fields of text, if it is not found: one mark, a tab, a space or `::`.
+
+        Returns:
+            The interactions, sorted by user and item, one for each pair.
         """
         named = {"user": user, "item": item, "weight": weight, "timestamp": timestamp, "delimiter": delimiter}
         read = cls._assembled(columns_of_file(path, INTERACTION_ROWS, **named))
@@ -96,7 +123,19 @@ class Interactions(RowsInMemory, RawInteractions):
         weight: str | None = None,
         timestamp: str | None = None,
     ) -> Self:
-        """Interactions from a database, as `Ratings.from_sql`; see `from_frame` for the columns."""
+        """Interactions from a database; the query is run read-only and its answer streamed.
+
+        Args:
+            url: `sqlite:///file.db` or `postgresql://user@host/database`.
+            query: One SELECT.
+            user: Name of the query's column of users, as in `from_frame`.
+            item: Likewise of items.
+            weight: Likewise of weights.
+            timestamp: Likewise of times.
+
+        Returns:
+            The interactions, sorted by user and item, one for each pair.
+        """
         from dpsr.data.sql import columns_of_query  # here, so that reading files does not wait for SQLAlchemy
 
         named = {"user": user, "item": item, "weight": weight, "timestamp": timestamp}
@@ -104,7 +143,15 @@ class Interactions(RowsInMemory, RawInteractions):
 
     @classmethod
     def from_spark(cls, frame: Any, **columns: str | None) -> Self:
-        """Interactions from a Spark DataFrame, brought to the driver as Arrow; columns are named as in `from_frame`."""
+        """Interactions from a Spark DataFrame, brought to the driver as Arrow.
+
+        Args:
+            frame: One row an interaction.
+            **columns: Names of columns, as in `from_frame`.
+
+        Returns:
+            The interactions, in this process's memory.
+        """
         return cls.from_frame(frame.toArrow(), **columns)
 
     @classmethod
@@ -130,10 +177,17 @@ class Interactions(RowsInMemory, RawInteractions):
         return self.mask.item_ids
 
     def hold_out_people(self, people: float = 0.2, items: float = 0.2, *, seed: int | None = None) -> HeldOutPeople:
-        """A share of the people apart, and of each of them a share of their items hidden, at least one.
+        """For evaluation: a share of the people apart, and of each of them a share of their items hidden.
 
         Only people with two items or more are held out, so that each has something to show and something hidden.
-        Items keep their codes in all three parts; the training part knows nobody who is held out.
+
+        Args:
+            people: The share of people who are held out.
+            items: The share of their items that is hidden, at least one of each.
+            seed: The same seed gives the same parts.
+
+        Returns:
+            `train`, which knows nobody who is held out, and `shown` and `hidden`; items keep their codes in all three.
         """
         for name, share in (("people", people), ("items", items)):
             if not 0 < share < 1:
@@ -153,7 +207,15 @@ class Interactions(RowsInMemory, RawInteractions):
         return HeldOutPeople(self.of_people(np.flatnonzero(~out)), theirs[~hidden], theirs[hidden])
 
     def hide_items(self, items: float = 0.2, *, seed: int | None = None) -> tuple[Self, Self]:
-        """A share of everybody's items apart, at least one of everybody who has two: what is shown, what is hidden."""
+        """For evaluation: a share of everybody's items apart.
+
+        Args:
+            items: The share that is hidden, at least one of everybody who has two.
+            seed: The same seed gives the same parts.
+
+        Returns:
+            What is shown, and what is hidden.
+        """
         if not 0 < items < 1:
             raise ParameterError(f"items is a share between 0 and 1, found {items}. A common choice is 0.2.")
         hidden = _hidden_rows(self.mask, items, np.random.default_rng(seed))

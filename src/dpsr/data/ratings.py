@@ -25,11 +25,17 @@ Duplicates = Literal["error", "first", "last"]
 
 @dataclass(frozen=True, eq=False, repr=False)  # the inherited repr shows no value, a generated one would
 class Ratings(RowsInMemory, RawRatings):
-    """Raw ratings on a declared scale, with everything needed to get them in.
+    """Raw ratings on a declared scale: made by `from_arrays`, `from_frame`, `read` or `from_sql`, given to `fit`.
 
-    Ids may be integers or strings. A pair of user and item has one rating: `duplicates` says what to do about more,
-    refuse them ("error") or keep the "first" or "last" in the order of the input. Timestamps are Unix seconds. A scale
-    may be written `Scale(1, 5)`, `"1:5:1"` or `(1, 5)`.
+    All four take:
+
+    * `scale`: the one printed on the rating form, as `Scale(1, 5)`, `"1:5:1"` (low, high, step) or `(1, 5)`. It is
+      never guessed: the observed range is private.
+    * `duplicates`: a pair of user and item has one rating; more are refused ("error"), or the "first" or "last" of
+      them in the order of the input is kept.
+
+    Ids are integers or strings. Times are Unix seconds. `mask` is who rated what, which is public at the unit "value";
+    the ratings themselves are secret, and no message or `repr` shows one.
 
     >>> ratings = Ratings.from_arrays(["ann", "bob", "bob"], [10, 20, 10], [5, 3, 1], scale=Scale(1, 5))
     >>> ratings
@@ -51,7 +57,19 @@ class Ratings(RowsInMemory, RawRatings):
         timestamps: Any | None = None,
         duplicates: Duplicates = "error",
     ) -> Self:
-        """Ratings from lists, numpy arrays, Series or Arrow arrays of equal length."""
+        """Ratings from lists, numpy arrays, Series or Arrow arrays of equal length.
+
+        Args:
+            users: Who rated, one id a rating.
+            items: What was rated, one id a rating.
+            values: The ratings, on the scale.
+            scale: See `Ratings`.
+            timestamps: When, in Unix seconds, if it is known.
+            duplicates: See `Ratings`.
+
+        Returns:
+            The ratings, sorted by user and item.
+        """
         columns = columns_of_arrays(users=users, items=items, values=values, timestamps=timestamps)
         return cls._assembled(columns, scale, duplicates)
 
@@ -69,8 +87,17 @@ class Ratings(RowsInMemory, RawRatings):
     ) -> Self:
         """Ratings from a pandas or polars DataFrame or an Arrow table.
 
-        Columns with conventional names (`userId`, `movie_id`, `rating`, ...) are found; others are named.
-        `timestamp=""` leaves the times out.
+        Args:
+            frame: One row a rating.
+            scale: See `Ratings`.
+            user: Name of the column of users; one with a conventional name (`userId`, `customer`, ...) is found.
+            item: Likewise of items (`movie_id`, `asin`, ...).
+            rating: Likewise of ratings (`rating`, `stars`, ...).
+            timestamp: Likewise of times, if there is one; `""` leaves times out although there is.
+            duplicates: See `Ratings`.
+
+        Returns:
+            The ratings, sorted by user and item.
         """
         columns = columns_of_frame(frame, user=user, item=item, rating=rating, timestamp=timestamp)
         return cls._assembled(columns, scale, duplicates)
@@ -88,9 +115,23 @@ class Ratings(RowsInMemory, RawRatings):
         delimiter: str | None = None,
         duplicates: Duplicates = "error",
     ) -> Self:
-        """Ratings from CSV, TSV, Parquet or a MovieLens file (`u.data`, `ratings.dat`, `ratings.csv`).
+        """Ratings from CSV, TSV, JSON lines, Parquet or a MovieLens file (`u.data`, `ratings.dat`, `ratings.csv`).
 
-        See `dpsr.data.files.layouts` for how the layout is recognised, `from_frame` for the columns.
+        Text may be compressed (`.gz`, `.bz2`, `.zst`, `.lz4`) and needs no header where its columns are user, item,
+        rating and perhaps time, in this order.
+
+        Args:
+            path: The file.
+            scale: See `Ratings`.
+            user: Name of the column of users, as in `from_frame`.
+            item: Likewise of items.
+            rating: Likewise of ratings.
+            timestamp: Likewise of times.
+            delimiter: What separates fields of text, if it is not found: one mark, a tab, a space or `::`.
+            duplicates: See `Ratings`.
+
+        Returns:
+            The ratings, sorted by user and item.
         """
         columns = columns_of_file(path, user=user, item=item, rating=rating, timestamp=timestamp, delimiter=delimiter)
         ratings = cls._assembled(columns, scale, duplicates)
@@ -111,9 +152,20 @@ class Ratings(RowsInMemory, RawRatings):
         timestamp: str | None = None,
         duplicates: Duplicates = "error",
     ) -> Self:
-        """Ratings from a database: `sqlite:///file.db` or `postgresql://user@host/database`, and one SELECT.
+        """Ratings from a database; the query is run read-only and its answer streamed.
 
-        The query is run read-only and its answer streamed; see `from_frame` for the columns.
+        Args:
+            url: `sqlite:///file.db` or `postgresql://user@host/database`.
+            query: One SELECT.
+            scale: See `Ratings`.
+            user: Name of the query's column of users, as in `from_frame`.
+            item: Likewise of items.
+            rating: Likewise of ratings.
+            timestamp: Likewise of times.
+            duplicates: See `Ratings`.
+
+        Returns:
+            The ratings, sorted by user and item.
         """
         from dpsr.data.sql import columns_of_query  # here, so that reading files does not wait for SQLAlchemy
 
@@ -127,7 +179,13 @@ class Ratings(RowsInMemory, RawRatings):
         return cls(mask, levels, declared)
 
     def liked(self, at_least: float) -> Interactions:
-        """The ratings of `at_least` so much as interactions, each of weight one; who and what has none is left out.
+        """What people liked, without how much: who and what has no such rating is left out.
+
+        Args:
+            at_least: The lowest rating that counts, for example 4 of 5.
+
+        Returns:
+            Interactions, each of weight one.
 
         >>> ratings = Ratings.from_arrays(["ann", "ann", "bob", "bob"], [1, 2, 2, 3], [5, 2, 4, 4], scale=(1, 5))
         >>> ratings.liked(at_least=4)

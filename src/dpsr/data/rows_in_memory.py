@@ -33,8 +33,13 @@ class RowsInMemory(RawRows):
     ) -> tuple[Self, Self]:
         """Train and test parts with the same users and items, so that codes agree.
 
-        "random" draws round(test_size * N) rows from the canonical order: the same seed gives the same parts however
-        the input was ordered. "time" takes as many of the latest rows, equal times in canonical order.
+        Args:
+            test_size: The share of rows in the test part; they are round(test_size * N).
+            seed: The same seed gives the same parts however the input was ordered.
+            by: "random" draws rows; "time" takes the latest, equal times in the order of users and items.
+
+        Returns:
+            The train part and the test part.
         """
         if not 0 < test_size < 1:
             raise ParameterError(f"test_size is a share between 0 and 1, found {test_size}. A common choice is 0.2.")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpsr.arrays import Ints
-from dpsr.data.assemble import INTERACTION_ROWS, RATING_ROWS, Kind, RatingColumns
+from dpsr.data.assemble import INTERACTION_ROWS, RATING_ROWS, RatingColumns, RowKind
 from dpsr.data.coding import code_ids, read_times
 from dpsr.data.files.read import columns_of_file
 from dpsr.errors import DataError
@@ -53,7 +53,7 @@ def describe_file(path: str | PathLike[str], **columns: str | None) -> Shape:
     return shape_of(columns_of_file(path, **columns))
 
 
-def describe_query(url: str, query: str, kind: Kind = RATING_ROWS, /, **columns: str | None) -> Shape:
+def describe_query(url: str, query: str, kind: RowKind = RATING_ROWS, /, **columns: str | None) -> Shape:
     """The shape of what a query on a database gives, with the arguments of `from_sql`."""
     from dpsr.data.sql import columns_of_query  # here, so that files do not wait for SQLAlchemy
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from sqlalchemy import Connection, CursorResult
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from dpsr.data.assemble import RATING_ROWS, Kind, RatingColumns, find_columns, unread_rating
+from dpsr.data.assemble import RATING_ROWS, RatingColumns, RowKind, find_columns, unread_rating
 from dpsr.data.coding import ARROW_ERRORS
 from dpsr.database import Database
 from dpsr.errors import DataError
@@ -35,7 +35,7 @@ CHUNK = 1 << 16
 """Rows held as Python objects at a time."""
 
 
-def columns_of_query(url: str, query: str, kind: Kind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
+def columns_of_query(url: str, query: str, kind: RowKind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
     """The columns of a query's answer."""
     database = Database.parse(url)
     source = Source(f"the query on {database}", lambda row: f"row {row + 1}")

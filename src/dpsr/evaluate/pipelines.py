@@ -39,12 +39,11 @@ from dpsr.evaluate.contract import ITEMS_AND_SCALE, JOINT, MASK, SCALE_ALONE, SE
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.linalg.own_regression import predict_pairs
 from dpsr.pipeline import DPSR
-from dpsr.pipeline.value import Foreseen, Recipe
+from dpsr.pipeline.value import ExpectedRatings, Recipe
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.release import Contents, Personalised
-from dpsr.release.people import PersonalisedPeople
-from dpsr.release.people.personalised import own_rows
+from dpsr.release.people import PersonalisedPeople, own_rows
 from dpsr.types import Census, Scale
 from dpsr.value.allocation import Allocation, Components, allocate, turns_of
 from dpsr.value.assembly import MaskTaste
@@ -182,10 +181,10 @@ def whole_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Alloc
     )
 
 
-def one_channel(vault: Vault, foreseen: Foreseen, shares: Allocation, _: Any) -> dict[int, Floats]:
+def one_channel(vault: Vault, expected: ExpectedRatings, shares: Allocation, _: Any) -> dict[int, Floats]:
     """Question 3 in one turn and through one channel, tuned to the average of the ratings' distributions."""
-    prior, division = foreseen.around, shares.division
-    _, _, sample = moments_at_ratings(vault.table, foreseen.left, foreseen.right, SAMPLE)
+    prior, division = expected.around, shares.division
+    _, _, sample = moments_at_ratings(vault.table, expected.left, expected.right, SAMPLE)
     points = np.bincount(prior.nearest(sample), minlength=len(prior.means))
     channel = optimal_channel(vault.scale, vault.left, points @ prior.table / points.sum())
     assert division is not None

@@ -42,7 +42,7 @@ _SEED = 0
 
 
 @dataclass(frozen=True)
-class Evidence:
+class TasteEvidence:
     """The gain of every prior strength over so many `cells`, and what follows."""
 
     gains: tuple[float, ...]
@@ -64,8 +64,8 @@ class Evidence:
         return max(self.gains) >= self.cells
 
 
-def weigh(moments: Moments) -> Evidence:
-    """Split, learn, judge."""
+def taste_evidence(moments: Moments) -> TasteEvidence:
+    """How much better taste that was learned from one half of the moments predicts the other half, at each strength."""
     rng, d, t = np.random.default_rng(_SEED), moments.deviations, _SPLIT
     Z = np.triu(rng.normal(size=moments.values.shape), 1) * np.outer(d, d)
     P, Q = moments.values + t * (Z + Z.T), moments.values - (Z + Z.T) / t
@@ -74,7 +74,7 @@ def weigh(moments: Moments) -> Evidence:
     precision = 1 / (np.outer(d, d) ** 2 * (1 + 1 / t**2))
     expected = (modelled(half, learn_taste(half, strength, sweeps=_SWEEPS)) for strength in STRENGTHS)
     found = [(_above(Q * L * precision), _above(L * L / 2 * precision)) for L in expected]
-    return Evidence(tuple(fit - size for fit, size in found), tuple(size for _, size in found), len(Q))
+    return TasteEvidence(tuple(fit - size for fit, size in found), tuple(size for _, size in found), len(Q))
 
 
 def _above(terms: Floats) -> float:

@@ -37,7 +37,7 @@ Threshold = Callable[[int], float]
 
 
 @dataclass(frozen=True)
-class Asked:
+class NameQuestion:
     """Names over the first `n_cells`, of everybody by `most` items at most."""
 
     n_cells: int
@@ -52,17 +52,17 @@ class Naming:
     popularity: Floats
     activity: Activity | None
 
-    def best(self, threshold: Threshold, noise: float, wanted: int) -> tuple[Floats, Asked]:
+    def best(self, threshold: Threshold, noise: float, wanted: int) -> tuple[Floats, NameQuestion]:
         """The chance of every cell that its item is named, and how names are to be asked.
 
         So that the most popularity is named among the `wanted` first cells; on equal terms over more cells, and by more
         items of a person.
         """
-        best, found, size = -1.0, Asked(0, MOST_NAMED), min(_FEWEST, len(self.popularity))
+        best, found, size = -1.0, NameQuestion(0, MOST_NAMED), min(_FEWEST, len(self.popularity))
         lines = {most: threshold(most) for most in (NAMED_TRIED if self.activity else (MOST_NAMED,))}
         while size <= min(len(self.popularity), MOST_CELLS):
             for most, line in lines.items():
-                asked = Asked(size, most)
+                asked = NameQuestion(size, most)
                 worth = float(self.popularity[: min(size, wanted)] @ self.chances(asked, line, noise, wanted))
                 best, found = (worth, asked) if worth >= best else (best, found)
                 if most >= size:
@@ -72,12 +72,12 @@ class Naming:
         chances[: found.n_cells] = self.chances(found, lines[found.most], noise)
         return chances, found
 
-    def chances(self, asked: Asked, threshold: float, noise: float, first: int | None = None) -> Floats:
+    def chances(self, asked: NameQuestion, threshold: float, noise: float, first: int | None = None) -> Floats:
         """Of each of the cells asked about (the `first` of them) that its item passes."""
         weights = self.popularity[: asked.n_cells][:first] * self._weight(asked)
         return np.asarray(ndtr((weights - threshold) / noise))
 
-    def _weight(self, asked: Asked) -> float:
+    def _weight(self, asked: NameQuestion) -> float:
         """Of an interaction, next to what it weighs in counts over all cells: 1 / sqrt P_K, less what is cut."""
         if self.activity is None:
             return 1.0

@@ -2,7 +2,7 @@
 
 Everything is weighed by what lists are worth: the popularity mass of the cells on them. Noise in counts puts the wrong
 cells there, at a loss that posterior means tell (`popularity`); second moments will bring a gain over popularity, for
-so many frequent cells (`foresight`). With a loss l after a share q of mu^2 went into counts, and a gain G of what is
+so many frequent cells (`forecast`). With a loss l after a share q of mu^2 went into counts, and a gain G of what is
 left, lists have (1 - l) G; a round with the share r would leave them with
 
     (1 - l0 - (l - l0) q / (q + r)) G',      G' the gain of what is left then,

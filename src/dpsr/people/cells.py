@@ -30,7 +30,7 @@ _TREND_STEP, _TREND = 0.02, 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class PooledRounds:
     """Rounds of scores put together: S = lam (theta - at) + noise of deviation weight^-1/2.
 
     A round has the slope rho relative to the first and noise sigma, S_k = rho_k lam (theta - at_k) + sigma_k N(0, 1).
@@ -43,14 +43,16 @@ class Evidence:
     weight: float
 
     @classmethod
-    def none(cls, *shape: int) -> Evidence:
+    def none(cls, *shape: int) -> PooledRounds:
         return cls(np.zeros(shape), np.zeros(shape), 0.0)
 
-    def add(self, S: Floats, at: Floats, rho: float, sigma: float) -> Evidence:
+    def add(self, S: Floats, at: Floats, rho: float, sigma: float) -> PooledRounds:
         """With one round more."""
         w = rho**2 / sigma**2
         total = self.weight + w
-        return Evidence((self.S * self.weight + S / rho * w) / total, (self.at * self.weight + at * w) / total, total)
+        return PooledRounds(
+            (self.S * self.weight + S / rho * w) / total, (self.at * self.weight + at * w) / total, total
+        )
 
     @property
     def sigma(self) -> float:
@@ -77,7 +79,9 @@ class Cells:
     pull: Floats
 
 
-def read_cells(scores: Evidence, counts: Evidence, total: float, most: float, kappa: float, turns: int = 10) -> Cells:
+def read_cells(
+    scores: PooledRounds, counts: PooledRounds, total: float, most: float, kappa: float, turns: int = 10
+) -> Cells:
     """From pooled scores and pooled counts (counts.S = lam + noise).
 
     `total` is what all weighted counts add up to, `most` the largest one possible, `kappa` / lam the sampling variance
@@ -225,17 +229,17 @@ class Factors:
     prior_variance: Floats
     mean: Floats
     variance: Floats
-    scores: Evidence
+    scores: PooledRounds
 
     @classmethod
     def of(cls, prior: Floats, variance: Floats) -> Factors:
-        return cls(prior, variance, prior, variance, Evidence.none(*prior.shape))
+        return cls(prior, variance, prior, variance, PooledRounds.none(*prior.shape))
 
     @property
     def n(self) -> int:
         return self.mean.shape[1]
 
-    def with_scores(self, scores: Evidence, gain: Floats, lam: Floats, sampling: Floats) -> Factors:
+    def with_scores(self, scores: PooledRounds, gain: Floats, lam: Floats, sampling: Floats) -> Factors:
         """With pooled scores S_p = lam gain_p (q_p - at_p) + noise.
 
         The sampling error, of variance sampling_p / lam, is the same in every round: it widens the prior once and is

@@ -34,7 +34,7 @@ from dpsr.people.budget import (
 )
 from dpsr.people.cells import MOST_CELLS, TASTE, Cells, choose_cells
 from dpsr.people.levels import LEVEL_VARIANCE, PeopleLevels, Weights
-from dpsr.synthesis.meeting import chances_met
+from dpsr.synthesis import chances_met
 from dpsr.types.item_side import ACTIVITY_BINS, SIZES, activity_of
 
 TYPICAL_EFFECTS = 0.18

@@ -10,9 +10,9 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.people.budget import ALPHA, Taste
-from dpsr.people.cells import Cells, Evidence, Factors, read_cells
+from dpsr.people.cells import Cells, Factors, PooledRounds, read_cells
 from dpsr.people.levels import PeopleLevels, Weights
-from dpsr.synthesis.meeting import plausible_activity
+from dpsr.synthesis import plausible_activity
 from dpsr.types import Scale
 from dpsr.types.item_side import Crowd, ItemSide
 
@@ -86,7 +86,7 @@ def read_coefficients(answer: Floats, noise: float, people: float, prior: Coeffi
 
 
 @dataclass
-class Learning:
+class PeopleState:
     """What is known so far; `side` is what the next question may depend on."""
 
     scale: Scale
@@ -101,14 +101,14 @@ class Learning:
 
     cells: Cells | None = None
     factors: Factors | None = None
-    scores: Evidence = field(default_factory=lambda: Evidence.none(0))
-    counts: Evidence = field(default_factory=lambda: Evidence.none(0))
+    scores: PooledRounds = field(default_factory=lambda: PooledRounds.none(0))
+    counts: PooledRounds = field(default_factory=lambda: PooledRounds.none(0))
 
     @classmethod
-    def start(cls, scale: Scale, n_cells: int, levels: PeopleLevels, unit: Weights | None = None) -> Learning:
+    def start(cls, scale: Scale, n_cells: int, levels: PeopleLevels, unit: Weights | None = None) -> PeopleState:
         """People's levels alone."""
         prior = CoefficientPrior(np.zeros(1), np.array([[levels.variance]]), np.array([0.7]))
-        none = Evidence.none(n_cells)
+        none = PooledRounds.none(n_cells)
         unit = unit or Weights.of(levels, 1 + ALPHA**2, 0.0)
         return cls(scale, n_cells, levels, unit, prior, scores=none, counts=none)
 

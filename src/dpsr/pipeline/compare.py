@@ -67,7 +67,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Between:
+class ReleaseDifference:
     """How far two releases lie apart. There is no `difference` between predictions on different scales."""
 
     a: str
@@ -86,7 +86,7 @@ class Comparison:
     columns: tuple[Column, ...]
     n_pairs: int
     n_users: int
-    between: tuple[Between, ...]
+    between: tuple[ReleaseDifference, ...]
     made_up: bool = False
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,9 +133,11 @@ def _of_users(releases: Sequence[Release], names: Sequence[str]) -> Comparison:
     return Comparison(columns, PAIRS, len(some), _between(answers, names))
 
 
-def _between(answers: Sequence[Answers], names: Sequence[str]) -> tuple[Between, ...]:
+def _between(answers: Sequence[Answers], names: Sequence[str]) -> tuple[ReleaseDifference, ...]:
     return tuple(
-        Between(names[a], names[b], _difference(answers[a], answers[b]), _overlap(answers[a].lists, answers[b].lists))
+        ReleaseDifference(
+            names[a], names[b], _difference(answers[a], answers[b]), _overlap(answers[a].lists, answers[b].lists)
+        )
         for a, b in combinations(range(len(answers)), 2)
     )
 

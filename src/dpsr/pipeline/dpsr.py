@@ -38,7 +38,8 @@ from dpsr.value.sweep import NOISY, WEIGHT
 
 
 class DPSR(PrivateRecommender):
-    """Differentially private sparse reconstruction.
+    """Differentially private sparse reconstruction: `fit` spends the budget on ratings (or interactions) once, and
+    everything after that, predictions, lists and the folder that `save` writes, comes from the private result.
 
     Args:
         epsilon: The privacy budget: smaller is more private. Common choices are 0.5 to 3.
@@ -46,16 +47,35 @@ class DPSR(PrivateRecommender):
             release holds a row for every rating. "rating": that a rating exists, with its value. "user": every whole
             person with all their ratings. At the last two the release holds the item side and nothing about anybody;
             `personalise` then predicts for people from their own ratings.
-        delta: As if with this chance nothing were promised; needed for "rating" and "user": below one over the
-            number of people, for example 1e-6. At "value" none is taken: pure noise is the smaller one there.
+        delta: Needed for "rating" and "user": it is as if with this chance nothing were promised, so below one over
+            the number of people, for example 1e-6. At "value" none is taken: the promise holds without.
         items: For "rating" and "user": the public list of items, if there is one (ids, or a `Catalogue`). Without it
             only items that many people rated are named.
         random_state: A seed, for experiments: the result is marked NOT PRIVATE.
 
-    `DPSR.paper(...)` is the paper's own pipeline.
+    Once fitted, `release` is what may be shared and `certificate` what it promises. `DPSR.paper(...)` is the paper's
+    own pipeline.
 
-    >>> model = DPSR(epsilon=1.0, unit="user", delta=1e-6).fit(ratings)                     # doctest: +SKIP
-    >>> model.personalise(ratings).recommend("ann", n=10)                                   # doctest: +SKIP
+    >>> from dpsr import DPSR, Ratings
+    >>> ratings = Ratings.from_arrays(
+    ...     users=["ann", "ann", "ann", "bob", "bob", "bob", "cleo", "cleo", "cleo", "cleo"],
+    ...     items=[1, 2, 3, 1, 2, 4, 1, 2, 3, 4],
+    ...     values=[5, 3, 4, 4, 3, 1, 4, 2, 5, 1],
+    ...     scale="1:5:1",
+    ... )
+    >>> model = DPSR(epsilon=1.0).fit(ratings)
+    >>> print(model.certificate)
+    private: epsilon = 1 per rating's value
+    >>> model.predict(["ann", "bob"], [4, 3]).shape
+    (2,)
+    >>> model.recommend("ann", n=1).items
+    [4]
+
+    Whole people are protected like this; each person's list is then made from their own ratings, for them alone:
+
+    >>> model = DPSR(epsilon=1.0, unit="user", delta=1e-6, items=[1, 2, 3, 4]).fit(ratings)
+    >>> model.personalise(ratings).recommend("ann", n=1).items
+    [4]
     """
 
     def __init__(
@@ -75,14 +95,33 @@ class DPSR(PrivateRecommender):
 
     @staticmethod
     def paper(epsilon: float = 1.0, **settings: Any) -> PaperDPSR:
-        """The paper's three stages; see `PaperDPSR` for the settings."""
+        """The paper's own three stages, repaired so that they keep their promise.
+
+        Args:
+            epsilon: The privacy budget, as for `DPSR`; the value of every single rating is protected.
+            **settings: Those of `PaperDPSR`, among them `as_published=True` for the stages as printed, NOT PRIVATE.
+
+        Returns:
+            An estimator with the methods of `DPSR`, not fitted yet.
+        """
         return PaperDPSR(epsilon, **settings)
 
     @staticmethod
     def plan(
         mask: Mask, scale: Scale, epsilons: Sequence[float], components: Components | None = None
     ) -> list[Forecast]:
-        """The accuracy to expect at each epsilon, before anything is spent: reads the mask and no values."""
+        """The accuracy to expect at each epsilon, before anything is spent: reads the mask and no values.
+
+        Args:
+            mask: Who rated what: `ratings.mask`.
+            scale: The declared scale: `ratings.scale`.
+            epsilons: The budgets to compare.
+            components: Shares of the variance of ratings, where the curator knows better than what is typical.
+
+        Returns:
+            One forecast for each epsilon. Its `share` is the expected RMSE over that of one constant for all ratings,
+            `without_noise` the same if privacy were free.
+        """
         if not isinstance(mask, Mask):
             raise ParameterError(f"a plan reads who rated what, found {type(mask).__name__}. Pass ratings.mask.")
         parts = components or shown_components(mask)

@@ -162,11 +162,20 @@ class PrivateRecommender(Parameters, ABC):
         another_file: bool = False,
         timestamps: bool = False,
     ) -> Self:
-        """Ask, infer, release. Only the vault sees values.
+        """Ask for noisy answers, learn from them, and keep the result as `release`. Every call spends epsilon again.
 
-        With a `ledger` the budget of `dataset` (or of the only one) is charged first, as `dpsr release --ledger` does;
-        `save` then records the folder. `same_data` and `another_file` answer for ratings that do not fit that name.
-        When ratings were given is left out of the release unless `timestamps` are to be kept.
+        Args:
+            ratings: `Ratings`; or `Interactions`, at the units "rating" and "user".
+            ledger: A file or address of a ledger that is charged before anything is asked, as `dpsr release --ledger`
+                does; `save` then records the folder in it. Without one nobody adds releases up.
+            dataset: Which data set of the ledger pays; may be left out where there is one only.
+            note: A line for the ledger's history, such as what the release is for.
+            same_data: The same ratings may be charged to more than one data set.
+            another_file: The data set may have grown or changed since its last charge.
+            timestamps: Keep in the release when ratings were given, which is public then; left out otherwise.
+
+        Returns:
+            The estimator itself, fitted.
         """
         raw = self.checked(ratings)
         check_enough(raw.mask.census)
@@ -216,9 +225,16 @@ class PrivateRecommender(Parameters, ABC):
             _log.warning(UNCHARGED)
 
     def score(self, ratings: RawRatings, y: object = None) -> float:
-        """Minus the RMSE on `ratings` that were not fitted: greater is better, as scikit-learn's tools expect.
+        """Minus the RMSE on ratings that were not fitted: greater is better, as scikit-learn's tools expect.
 
         It compares with raw ratings, so it is the curator's own figure and **not private**.
+
+        Args:
+            ratings: Ratings that were held out, for example by `ratings.split()`.
+            y: Not read; scikit-learn passes one.
+
+        Returns:
+            A number that is zero at best.
         """
         return -root_mean_square_error(checked_ratings(ratings), self.predict)
 
@@ -228,7 +244,15 @@ class PrivateRecommender(Parameters, ABC):
         return Tags(estimator_type=None, target_tags=TargetTags(required=False))
 
     def predict(self, users: Ids, items: Ids) -> npt.NDArray[np.float64]:
-        """Predicted ratings inside the scale; unknown users and items get the best that is known."""
+        """Predicted ratings of pairs of a user and an item; where people are protected, those of a stranger.
+
+        Args:
+            users: Ids, as many as items or one for all; for an unknown one, the item's mean is predicted.
+            items: Ids, as many as users or one for all; of an unknown one, the user's mean.
+
+        Returns:
+            One number for each pair, inside the scale; popularity where interactions were fitted.
+        """
         return self.release.predict(users, items)
 
     @overload
@@ -238,20 +262,45 @@ class PrivateRecommender(Parameters, ABC):
     def recommend(self, user: ManyIds, n: int = 10, *, unknown: Unknown = "error") -> RecommendationLists: ...
 
     def recommend(self, user: Any, n: int = 10, *, unknown: Unknown = "error") -> Any:
-        """The `n` items that `user` has not rated and is most likely to meet and like; for an array, a table of lists.
+        """The items that somebody has not rated and is most likely to meet and like, best first.
 
-        A user the release does not know is an error; with `unknown="average"` they get what the average user would.
+        Where people are protected the release knows nobody: ask `personalise(ratings).recommend(user)` instead.
+
+        Args:
+            user: An id, or several of them.
+            n: How many items.
+            unknown: What to do about somebody the release does not know: "error", or "average" for the list of the
+                average user.
+
+        Returns:
+            For one user `Recommendations`, which are `items, scores` and have `to_pandas`; for several, one table of
+            lists with `to_pandas`.
         """
         return self.release.recommend(user, n, unknown=unknown)
 
     def recommend_all(self, path: str | Path, n: int = 10, *, overwrite: bool = False) -> Path:
-        """Write every user's list to one file (`.parquet` or `.csv`), whole or not at all."""
+        """Write every user's list to one file, whole or not at all.
+
+        Args:
+            path: A `.parquet` or `.csv` file.
+            n: How many items a list has.
+            overwrite: Whether a file that is there may be replaced.
+
+        Returns:
+            The path. The columns are user, rank, item, score and, where there are titles, title.
+        """
         return self.release.recommend_all(path, n, overwrite=overwrite)
 
     def fold_in(self, items: Ids, values: npt.ArrayLike | None = None, n: int = 10) -> Recommendations:
-        """Recommendations for somebody new, from their own ratings and the released item side; nothing is stored.
+        """A list for somebody new, from their own ratings and what was released about items; nothing is stored.
 
-        Where interactions were fitted, items are enough, and `values` are weights.
+        Args:
+            items: Ids of what they rated, or met.
+            values: Their ratings, one for each item; weights where interactions were fitted, which may be left out.
+            n: How many items.
+
+        Returns:
+            `Recommendations`: items that are not among theirs, best first.
         """
         if values is None and not isinstance(self.release, LikesRelease):
             raise ParameterError("somebody new is known by their own ratings: fold_in(items, values).")
@@ -262,15 +311,29 @@ class PrivateRecommender(Parameters, ABC):
     ) -> Personalised | PersonalisedPeople | PersonalisedLikes:
         """Predictions and lists for each person from their own raw rows and the release: for that person alone.
 
-        Where ratings of people are protected, say so if these are `new_people`, who were not fitted: then nothing of
-        their own is taken out of what is known about items.
+        Nothing is spent, because nobody sees what was made from another's rows (joint differential privacy).
+
+        Args:
+            ratings: People's own rows, of the kind that was fitted.
+            new_people: At "rating" and "user": whether these people were not fitted. Then nothing of their own is
+                taken out of what is known about items.
+
+        Returns:
+            Something with `predict`, `recommend` and `recommend_all`, for the people in `ratings`.
         """
         if not new_people:
             return self.release.personalise(ratings)
         return check_takes_new_people(self.release).personalise(checked_ratings(ratings), new_people=True)
 
     def with_titles(self, items: str | Path | Catalogue) -> Self:
-        """Lists and cards name items by their titles: from a file (CSV, Parquet, ...) or a catalogue."""
+        """Let lists and the card name items by their titles, where they have one.
+
+        Args:
+            items: A file (CSV, Parquet, ...) with a column of ids and one of titles, or a `Catalogue`.
+
+        Returns:
+            The estimator itself.
+        """
         catalogue = items if isinstance(items, Catalogue) else read_catalogue(items)
         self.release_ = self.release.with_titles(catalogue)
         return self
@@ -279,8 +342,14 @@ class PrivateRecommender(Parameters, ABC):
     def save(self, path: str | Path, *, overwrite: bool = False, people: int | None = None) -> Path:
         """Write the release folder with its card, whole or not at all; a ledger that paid records it first.
 
-        Where people or ratings are protected it holds `people` made-up ones: about as many as there are unless told, 0
-        for none. They are drawn from the release alone and cost nothing.
+        Args:
+            path: The folder; `load_release(path)` reads it back and checks it.
+            overwrite: Whether a release that is there may be replaced.
+            people: At "rating" and "user": how many made-up people the folder holds, 0 for none; about as many as
+                there are unless told. They are drawn from the release alone and cost nothing.
+
+        Returns:
+            The path.
         """
         contents, payment = self.release.contents, self._payment
         if people is not None:
@@ -294,17 +363,19 @@ class PrivateRecommender(Parameters, ABC):
 
     @property
     def release(self) -> Any:
-        """The fitted `Release`, or `ItemRelease` where people are protected; an error before `fit`."""
+        """What may be shared: a `Release`, or what is known about items where people are protected; after `fit`."""
         if not hasattr(self, "release_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit(ratings) first.")
         return self.release_
 
     @property
     def certificate(self) -> Certificate:
+        """What was promised and what it cost; `print` shows it in one line."""
         return self.release.certificate
 
     @property
     def model_(self) -> Model:
+        """The factors of users and items behind `predict`, at the unit "value"."""
         return self.release.model
 
     def _noise(self) -> NoiseSource:

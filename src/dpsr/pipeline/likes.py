@@ -25,8 +25,8 @@ from dpsr.certify.people import NAMES_DELTA
 from dpsr.errors import ParameterError, PrivacyError
 from dpsr.likes import plan
 from dpsr.likes.activity import Activity
-from dpsr.likes.evidence import Evidence, weigh
-from dpsr.likes.foresight import Foresight, PairForesight, favour_of
+from dpsr.likes.evidence import TasteEvidence, taste_evidence
+from dpsr.likes.forecast import PairTasteForecast, TasteForecast, favour_of
 from dpsr.likes.naming import Naming
 from dpsr.likes.plan import Loss, Prospect
 from dpsr.likes.popularity import Popularity
@@ -34,7 +34,7 @@ from dpsr.likes.scores import by_factors, by_items, mean_of
 from dpsr.likes.taste import Moments, learn_taste, moments_of_pairs
 from dpsr.pipeline.progress import announce
 from dpsr.privacy.vault.people.likes_vault import LikesVault
-from dpsr.synthesis.meeting import plausible_activity
+from dpsr.synthesis import plausible_activity
 from dpsr.types.item_side import SIZES, Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide
 
@@ -44,8 +44,8 @@ _LEAST = 1e-5
 _LEAST_ROUND = 1e-3
 """Of mu^2: a round of counts with less tells nothing."""
 
-_SHY = 1 - 1e-9
-"""Shares are floats and the vault counts exactly."""
+_JUST_BELOW = 1 - 1e-9
+"""Of what is left: shares are floats, and the vault, which counts exactly, would refuse the last bit of one."""
 
 
 NO_VALUES = (
@@ -72,9 +72,9 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     announce("Asking how many people there are, and how much they did")
     activity = ask_activity(vault)
     announce("Asking what is popular")
-    popularity, ahead = ask_popularity(vault, activity)
-    popularity, index = ask_names(vault, activity, popularity, ahead)
-    frequent = _frequent(popularity, index, ahead.n_frequent)
+    popularity, prospect = ask_popularity(vault, activity)
+    popularity, index = ask_names(vault, activity, popularity, prospect)
+    frequent = _frequent(popularity, index, prospect.n_frequent)
     side = None
     if len(frequent) > 2:
         announce("Asking for directions of taste")
@@ -82,7 +82,7 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     if side is None:
         announce("Asking again what is popular")
         popularity = _ask_counts(vault, popularity, vault.left) if vault.left > _LEAST_ROUND else popularity
-        side = LikesSide.of_popularity(shown(popularity))
+        side = LikesSide.of_popularity(relative_popularity(popularity))
     return replace(side, crowd=crowd_of(activity, popularity, vault.unit)), index
 
 
@@ -92,7 +92,7 @@ def ask_activity(vault: LikesVault) -> Activity:
     return Activity.of(answer.values, answer.noise, vault.n_cells)
 
 
-def foresee(activity: Activity, popularity: Popularity, unit: str) -> Foresight:
+def forecast_taste(activity: Activity, popularity: Popularity, unit: str) -> TasteForecast:
     """What second moments would bring.
 
     At the unit `user` somebody with n interactions adds sqrt n to all counts together, so that the sum of roots is what
@@ -100,8 +100,8 @@ def foresee(activity: Activity, popularity: Popularity, unit: str) -> Foresight:
     """
     believed = np.sort(popularity.believed)[::-1]
     if unit != "user":
-        return PairForesight(believed, activity, activity.interactions)
-    return Foresight(believed, activity, max(float(believed.sum()) ** 2 / activity.people, 1.0))
+        return PairTasteForecast(believed, activity, activity.interactions)
+    return TasteForecast(believed, activity, max(float(believed.sum()) ** 2 / activity.people, 1.0))
 
 
 def crowd_of(activity: Activity, popularity: Popularity, unit: str) -> Crowd:
@@ -111,7 +111,7 @@ def crowd_of(activity: Activity, popularity: Popularity, unit: str) -> Crowd:
     """
     weights = 1 / np.sqrt(SIZES) if unit == "user" else np.ones(len(SIZES))
     counts = plausible_activity(activity.counts) if activity.counts.any() else np.ones(len(SIZES)) / len(SIZES)
-    return Crowd(activity.people, counts, shown(popularity), weights / popularity.shown.max())
+    return Crowd(activity.people, counts, relative_popularity(popularity), weights / popularity.shown.max())
 
 
 def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, Prospect]:
@@ -127,9 +127,9 @@ def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, P
         left = vault.left - plan.NUMBERS
         if left <= _LEAST_ROUND:
             return popularity, Prospect(1.0, 0)
-        ahead = foresee(activity, popularity, vault.unit)
-        n_frequent = ahead.best(vault.moments_noise(left))[1]
-        by_taste, by_counts = prospects(vault, ahead, popularity, left, n_frequent)
+        forecast = forecast_taste(activity, popularity, vault.unit)
+        n_frequent = forecast.best(vault.moments_noise(left))[1]
+        by_taste, by_counts = prospects(vault, forecast, popularity, left, n_frequent)
         loss = Loss.of(popularity, vault.n_cells, popularity.order[: by_counts.n_named])
         best = (
             by_taste if by_taste.worth(loss, spent) >= _all_counts(vault, by_counts, loss, spent, left) else by_counts
@@ -137,23 +137,23 @@ def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, P
         after = left - plan.ROUND
         if after <= _LEAST_ROUND:
             return popularity, best
-        later = prospects(vault, ahead, popularity, after, best.n_frequent)[0]
+        later = prospects(vault, forecast, popularity, after, best.n_frequent)[0]
         if later.worth_later(loss, spent) <= best.worth(loss, spent):
             return popularity, best
 
 
 def prospects(
-    vault: LikesVault, ahead: Foresight, popularity: Popularity, left: float, n_frequent: int
+    vault: LikesVault, forecast: TasteForecast, popularity: Popularity, left: float, n_frequent: int
 ) -> tuple[Prospect, Prospect]:
     """The best use of what is left, with second moments of so many cells and without."""
     if vault.declared is not None:
-        gain = ahead.gain(n_frequent, vault.moments_noise(left)) if n_frequent else 1.0
+        gain = forecast.gain(n_frequent, vault.moments_noise(left)) if n_frequent else 1.0
         return Prospect(gain, n_frequent), Prospect(1.0, 0)
-    naming, wanted = naming_of(vault, ahead.activity, popularity.possible), max(plan.RANK, n_frequent)
+    naming, wanted = naming_of(vault, forecast.activity, popularity.possible), max(plan.RANK, n_frequent)
 
-    def named(share: float) -> tuple[Foresight, int]:
+    def named(share: float) -> tuple[TasteForecast, int]:
         chances, asked = naming.best(partial(vault.naming_threshold, share), vault.naming_noise(share), wanted)
-        return replace(ahead, nameable=chances), asked.n_cells
+        return replace(forecast, nameable=chances), asked.n_cells
 
     lists, n_named = named(left)
     by_counts = Prospect(lists.plain, 0, left, n_named)
@@ -183,15 +183,15 @@ def naming_of(vault: LikesVault, activity: Activity, popularity: Floats) -> Nami
 
 
 def ask_names(
-    vault: LikesVault, activity: Activity, popularity: Popularity, ahead: Prospect
+    vault: LikesVault, activity: Activity, popularity: Popularity, prospect: Prospect
 ) -> tuple[Popularity, ItemIndex]:
     """The declared list, or the items that pass the threshold: their weights tell popularity once more."""
     if vault.declared is not None:
         return popularity, ItemIndex(vault.declared, vault.declared)
     announce("Asking which items may be named")
-    share = _SHY * (ahead.names if ahead.n_frequent else vault.left)
+    share = _JUST_BELOW * (prospect.names if prospect.n_frequent else vault.left)
     naming = naming_of(vault, activity, popularity.believed[popularity.order])
-    wanted = max(plan.RANK, ahead.n_frequent)
+    wanted = max(plan.RANK, prospect.n_frequent)
     asked = naming.best(partial(vault.naming_threshold, share), vault.naming_noise(share), wanted)[1]
     found = vault.named(share, popularity.order[: asked.n_cells], asked.most)
     index = ItemIndex(None, found.names)
@@ -214,23 +214,23 @@ def _ask_taste(vault: LikesVault, popularity: Popularity, frequent: Ints) -> Lik
     activity = Activity.of(answer.values, answer.noise, len(frequent))
     centre = popularity.shown[frequent] / popularity.shown[frequent].sum()
     left, part = vault.left, plan.first_moments(popularity, vault.n_cells)
-    first = _ask_moments(vault, _SHY * part * left, frequent, centre, activity)
-    evidence = weigh(first)
+    first = _ask_moments(vault, _JUST_BELOW * part * left, frequent, centre, activity)
+    evidence = taste_evidence(first)
     if evidence.strength is None:
         return None
     if part == 1.0:
-        return read_taste(shown(popularity), frequent, first, evidence)
-    second = _ask_moments(vault, _SHY * vault.left, frequent, centre, activity)
+        return read_taste(relative_popularity(popularity), frequent, first, evidence)
+    second = _ask_moments(vault, _JUST_BELOW * vault.left, frequent, centre, activity)
     moments = pooled(first, second)
-    return read_taste(shown(popularity), frequent, moments, weigh(moments))
+    return read_taste(relative_popularity(popularity), frequent, moments, taste_evidence(moments))
 
 
-def shown(popularity: Popularity) -> Floats:
+def relative_popularity(popularity: Popularity) -> Floats:
     """Popularity next to that of the most popular cell."""
     return np.asarray(popularity.shown / popularity.shown.max())
 
 
-def read_taste(popularity: Floats, frequent: Ints, moments: Moments, evidence: Evidence) -> LikesSide:
+def read_taste(popularity: Floats, frequent: Ints, moments: Moments, evidence: TasteEvidence) -> LikesSide:
     """Scores by what the evidence is for: taste of some strength, or popularity alone."""
     if evidence.strength is None:
         return LikesSide.of_popularity(popularity)
@@ -258,5 +258,5 @@ def _ask_moments(vault: LikesVault, share: float, frequent: Ints, centre: Floats
 def _ask_counts(vault: LikesVault, popularity: Popularity, share: float) -> Popularity:
     """One more round with a large share, over the cells that lists are made of."""
     cells = plan.next_cells(popularity, vault.n_cells)
-    answer = vault.counts(_SHY * share, cells)
+    answer = vault.counts(_JUST_BELOW * share, cells)
     return popularity.add(cells, answer.values, answer.noise)

@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from dpsr.errors import ParameterError
 from dpsr.release import Release
-from dpsr.release.folder.atomic import atomic_table
 from dpsr.release.folder.write import AnyContents
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
-from dpsr.synthesis.people import Synthesis
+from dpsr.release.table_file import atomic_table
+from dpsr.synthesis import Synthesis
 
 NOBODY = (
     "people are made up where real ones are protected, at --unit rating or user. A release that protects values has a "

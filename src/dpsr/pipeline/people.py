@@ -32,7 +32,7 @@ from dpsr.people.budget import (
     rating_weights,
 )
 from dpsr.people.cells import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
-from dpsr.people.learning import Learning
+from dpsr.people.learning import PeopleState
 from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
 from dpsr.pipeline.progress import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
@@ -54,7 +54,7 @@ _TASTE = "Asking for directions of taste"
 def learn_people(vault: PeopleVault) -> tuple[ItemSide, ItemIndex]:
     """All questions in order, at the unit `user`; the whole budget is spent."""
     announce("Asking how many people there are, and how they rate")
-    state = Learning.start(vault.scale, vault.n_cells, ask_levels(vault))
+    state = PeopleState.start(vault.scale, vault.n_cells, ask_levels(vault))
     calibrated = _worth_calibrating(vault, state.population)
     later = budget.COEFFICIENTS if calibrated else 0.0
     announce("Asking for scores of items")
@@ -81,7 +81,7 @@ def learn_ratings(vault: RatingVault) -> tuple[ItemSide, ItemIndex]:
     """
     announce("Asking how many people there are, and how they rate")
     levels = ask_levels(vault)
-    state = Learning.start(vault.scale, vault.n_cells, levels, rating_weights(levels, 0.0, WIDTH))
+    state = PeopleState.start(vault.scale, vault.n_cells, levels, rating_weights(levels, 0.0, WIDTH))
     calibrated = _worth_calibrating(vault, state.population)
     later = budget.COEFFICIENTS if calibrated else 0.0
     announce("Asking for scores of items")
@@ -102,7 +102,7 @@ def learn_ratings(vault: RatingVault) -> tuple[ItemSide, ItemIndex]:
     return state.side, ask_names(vault, state)
 
 
-def _ask_rating_factors(vault: RatingVault, state: Learning) -> bool:
+def _ask_rating_factors(vault: RatingVault, state: PeopleState) -> bool:
     """Second moments at the unit `rating`, if what they may reveal is worth more than it takes from the effects."""
     if vault.left < 2 * budget.MOMENTS or state.cells is None:
         return False
@@ -122,14 +122,14 @@ def _ask_rating_factors(vault: RatingVault, state: Learning) -> bool:
     return _read_factors(state, answer.values / larger, answer.noise / larger, order, ratings[: len(revealed)])
 
 
-def _effects_error(vault: RatingVault, state: Learning, share: float) -> float:
+def _effects_error(vault: RatingVault, state: PeopleState, share: float) -> float:
     """What a round of rating scores with this share would leave of the effects' error."""
     assert state.cells is not None
     noise = 1 / (vault.mu * np.sqrt(share))
     return best_shrink(noise, state.population, state.cells, state.unit, CLIP, WIDTH, SHRINK)[1]
 
 
-def _products_pay(vault: RatingVault, state: Learning, share: float) -> bool:
+def _products_pay(vault: RatingVault, state: PeopleState, share: float) -> bool:
     """Whether half of what is left, spent on scores of people, saves more error of taste than it costs of effects."""
     assert state.cells is not None
     noise, taste, lam = vault.replaced / (vault.mu * np.sqrt(share / 2)), state.taste, state.cells.lam
@@ -145,7 +145,7 @@ def _for_names(vault: PeopleVault) -> float:
     return min(budget.NAMES, vault.left / 4) if vault.declared is None else 0.0
 
 
-def _ask_rating_scores(vault: RatingVault, state: Learning, share: float) -> None:
+def _ask_rating_scores(vault: RatingVault, state: PeopleState, share: float) -> None:
     """A round of scores with or without own levels, whichever leaves less error in the effects."""
     shrink, noise = 0.0, 1 / (vault.mu * np.sqrt(share))
     if state.cells is not None:
@@ -167,7 +167,7 @@ def ask_levels(vault: PeopleVault) -> PeopleLevels:
     return read_levels(totals, table.values, table.noise)
 
 
-def ask_names(vault: PeopleVault, state: Learning) -> ItemIndex:
+def ask_names(vault: PeopleVault, state: PeopleState) -> ItemIndex:
     """The declared list, or the items that pass the threshold; all that is left of the budget goes there."""
     if vault.declared is not None:
         return ItemIndex(vault.declared, vault.declared)
@@ -179,7 +179,7 @@ def ask_names(vault: PeopleVault, state: Learning) -> ItemIndex:
     return ItemIndex(None, vault.names(share, cells, most))
 
 
-def _ask_scores(vault: PeopleVault, state: Learning, share: float, *, first: bool = False) -> None:
+def _ask_scores(vault: PeopleVault, state: PeopleState, share: float, *, first: bool = False) -> None:
     alpha, gamma, floor = budget.ALPHA, 0.0, 0.0
     if not first:
         assert state.cells is not None
@@ -197,19 +197,19 @@ def _worth_calibrating(vault: PeopleVault, levels: PeopleLevels) -> bool:
     return bool(noise / levels.people < 0.5)
 
 
-def _coefficients_share(vault: PeopleVault, state: Learning) -> float:
+def _coefficients_share(vault: PeopleVault, state: PeopleState) -> float:
     """The share of the budget at which coefficients would be known well enough."""
     enough = vault.replaced * coefficients_reach(len(state.prior.mean)) / budget.ENOUGH_COEFFICIENTS
     return float((enough / (vault.mu * state.population.people)) ** 2)
 
 
-def _ask_coefficients(vault: PeopleVault, state: Learning) -> None:
+def _ask_coefficients(vault: PeopleVault, state: PeopleState) -> None:
     side = state.side
     answer = vault.coefficients(min(budget.COEFFICIENTS, _coefficients_share(vault, state)), side)
     state.add_coefficients(answer.values, answer.noise)
 
 
-def _ask_factors(vault: PeopleVault, state: Learning) -> bool:
+def _ask_factors(vault: PeopleVault, state: PeopleState) -> bool:
     """Second moments of popular cells, if what they may reveal is worth more than it takes from the effects."""
     if vault.left < 2 * budget.MOMENTS or state.cells is None:
         return False
@@ -226,7 +226,7 @@ def _ask_factors(vault: PeopleVault, state: Learning) -> bool:
     return _read_factors(state, answer.values, answer.noise, order, ratings[: len(cells)])
 
 
-def _read_factors(state: Learning, moments: Floats, noise: float, order: Ints, ratings: Floats) -> bool:
+def _read_factors(state: PeopleState, moments: Floats, noise: float, order: Ints, ratings: Floats) -> bool:
     """Directions of taste in noisy second moments (above the diagonal) of the first cells of `order`, if any."""
     rng, cells = np.random.default_rng(_EDGE_SEED), order[: len(ratings)]
     found = read_moments(moments + moments.T, noise, ratings, state.population.people, rng)
@@ -239,7 +239,7 @@ def _read_factors(state: Learning, moments: Floats, noise: float, order: Ints, r
     return True
 
 
-def _factors_pay(vault: PeopleVault, state: Learning, order: Ints, revealed: Floats) -> bool:
+def _factors_pay(vault: PeopleVault, state: PeopleState, order: Ints, revealed: Floats) -> bool:
     """Whether a round of scores with factors would leave less error than one with all of the budget and none."""
     assert state.cells is not None
     mu = vault.mu / vault.replaced
@@ -265,7 +265,7 @@ def declared_items(items: Ids | Catalogue | None) -> pa.Array | None:
     return unique
 
 
-def outside(census: Census, items: Ids | Catalogue | None) -> int:
+def ratings_outside(census: Census, items: Ids | Catalogue | None) -> int:
     """How many ratings are of items outside a declared list. Raw: for the curator's eyes only."""
     declared = declared_items(items)
     return 0 if declared is None else int(census.item_counts[codes_of(census.item_ids, declared) < 0].sum())

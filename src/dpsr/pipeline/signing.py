@@ -7,6 +7,8 @@ that are there; the file of signatures is replaced in one step, and two people w
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpsr.certify.manifest import SIGNATURES
@@ -14,8 +16,8 @@ from dpsr.certify.signature import Signature, signatures_to_bytes
 from dpsr.errors import SignatureError
 from dpsr.pipeline.verification import verify_release
 from dpsr.quoting import file_name
-from dpsr.release.folder.atomic import sync, waiting_lock
 from dpsr.release.folder.examination import examined, not_readable
+from dpsr.release.folder.write import sync
 from dpsr.release.keys import SigningKey
 
 _DRAFT = f".{SIGNATURES}.partial"
@@ -26,7 +28,7 @@ def sign_release(folder: Path, key: SigningKey) -> Signature:
     (folder / _DRAFT).unlink(missing_ok=True)  # left by somebody who was interrupted
     signature = key.sign(_private(folder))
     try:
-        with waiting_lock(folder):
+        with _waiting_lock(folder):
             _add(folder, signature)
     except OSError as error:
         raise SignatureError(
@@ -62,3 +64,17 @@ def _add(folder: Path, signature: Signature) -> None:
         sync(folder)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _waiting_lock(folder: Path) -> Iterator[None]:
+    """Alone with a folder, among those who ask; where there are no locks, without one."""
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

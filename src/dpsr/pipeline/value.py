@@ -78,16 +78,16 @@ def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Al
     def fresh(k: int) -> EvidenceState:
         return EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=k)
 
-    def learn_so_far(tables: dict[int, Floats]) -> Foreseen:
+    def learn_so_far(tables: dict[int, Floats]) -> ExpectedRatings:
         state = learn_between_turns(fresh(0), tables, y, usage.log_base, observations)
         around = with_variance(y, usage.log_base, BETWEEN_TURNS * state.residual, state.sample)
-        return Foreseen(around, state.left, state.right)
+        return ExpectedRatings(around, state.left, state.right)
 
     state = fresh(recipe.n_factors if shares.asks_ratings else 0)
     if shares.asks_ratings:
         announce("Drawing noise for every rating")
         around = with_variance(y, usage.log_base, state.residual + state.mean_uncertainty, state.sample)
-        tables = recipe.ask_ratings(vault, Foreseen(around, state.left, state.right), shares, learn_so_far)
+        tables = recipe.ask_ratings(vault, ExpectedRatings(around, state.left, state.right), shares, learn_so_far)
         announce("Learning tastes from the noisy ratings")
         state = recipe.learn(state, tables, y, usage.log_base, observations, RELEASED)
         taste = recipe.learn_taste(state, RELEASED)
@@ -151,7 +151,7 @@ def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Allo
 
 
 @dataclass(frozen=True, eq=False)
-class Foreseen:
+class ExpectedRatings:
     """What is expected of ratings before they are asked: means, as user rows times item rows, and levels around."""
 
     around: LevelFamily
@@ -160,7 +160,10 @@ class Foreseen:
 
 
 def ask_ratings(
-    vault: Vault, foreseen: Foreseen, shares: Allocation, learn_so_far: Callable[[dict[int, Floats]], Foreseen]
+    vault: Vault,
+    expected: ExpectedRatings,
+    shares: Allocation,
+    learn_so_far: Callable[[dict[int, Floats]], ExpectedRatings],
 ) -> dict[int, Floats]:
     """Question 3: ratings once, those that the division asks, through the channel tuned to their private prediction.
 
@@ -172,10 +175,10 @@ def ask_ratings(
     tables = {silent: np.ones((vault.scale.n_levels, 1))}
     for turn in range(turns.number):
         if turn > 0:
-            foreseen = learn_so_far(tables)
-        used = _choose_channels(vault, foreseen, shares, turn)
+            expected = learn_so_far(tables)
+        used = _choose_channels(vault, expected, shares, turn)
         some = np.flatnonzero(used) if used.any() else np.array([len(_CENTRES) // 2])
-        levels, first = foreseen.around.table, turn * len(_CENTRES)
+        levels, first = expected.around.table, turn * len(_CENTRES)
         channels = {first + int(c): optimal_channel(vault.scale, spend, levels[_CENTRES[c]]) for c in some}
         vault.symbols(channels, choice=CHOICE, symbol=_answer(turns, turn), turns=turns)
         _hear(vault.table, turns, turn)
@@ -183,13 +186,13 @@ def ask_ratings(
     return tables
 
 
-def _choose_channels(vault: Vault, foreseen: Foreseen, shares: Allocation, turn: int) -> npt.NDArray[np.int64]:
+def _choose_channels(vault: Vault, expected: ExpectedRatings, shares: Allocation, turn: int) -> npt.NDArray[np.int64]:
     """The column `choice` of the ratings whose turn it is, and how many of them use each channel."""
     turns, division, silent = shares.turns, shares.division, shares.turns.number * len(_CENTRES)
     assert division is not None
 
     def choose(block: Block, used: npt.NDArray[np.int64]) -> BlockResult:
-        nearest = foreseen.around.nearest(at_ratings(block, foreseen.left[block.users], foreseen.right))
+        nearest = expected.around.nearest(at_ratings(block, expected.left[block.users], expected.right))
         choice = np.clip(np.rint((nearest - 1) / _CHANNEL_EVERY), 0, len(used) - 1).astype(np.int64)
         now = division.asks(block) & (turns.of(block) == turn)
         used += np.bincount(choice[now], minlength=len(used))

@@ -31,14 +31,14 @@ from dpsr.report.plots import (
     HEIGHT,
     MARGIN,
     Bin,
-    Glance,
+    RatingsSummary,
     bar_plot,
     doubling_bins,
     doubling_labels,
     expected_accuracy,
     frontier_plot,
-    glance,
     scale_labels,
+    summarise_ratings,
     this_release,
 )
 from dpsr.types import Census
@@ -101,7 +101,7 @@ def card(contents: AnyContents, *, budget: Budget | None = None, signer: str | N
     if isinstance(contents, LikesRelease):
         return likes_card(contents, budget=budget, signer=signer)
     chosen = sample_users(contents.table.census)
-    seen = glance(contents, list(chosen))
+    seen = summarise_ratings(contents, list(chosen))
     certificate = contents.certificate
     return render(
         "card.html.jinja",
@@ -129,7 +129,7 @@ def _people(certificate: Certificate, census: Census) -> list[PersonOdds]:
     return [odds_of_person(certificate.epsilon_for_user(k), who, k) for who, k in rows]
 
 
-def _data(contents: Contents, seen: Glance) -> dict[str, Any]:
+def _data(contents: Contents, seen: RatingsSummary) -> dict[str, Any]:
     census, scale = contents.table.census, contents.model.scale
     reads = [f"{b.low:g} to {b.high:g}: {b.count:,} released ratings" for b in seen.bins]
     return {

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from dpsr.certify import Certificate
 from dpsr.release.release import Contents
-from dpsr.report.plots import Bin, doubling_bins, expected_accuracy, glance, this_release
+from dpsr.report.plots import Bin, doubling_bins, expected_accuracy, summarise_ratings, this_release
 from dpsr.value.allocation import Forecast
 
 ACCENT, BAR, SOFT, ALARM = "#0b6b57", "#3d8e7b", "#56605b", "#b3261e"
@@ -36,7 +36,7 @@ def figures(contents: Contents) -> dict[str, bytes]:
 
 
 def _distribution(contents: Contents) -> dict[str, bytes]:
-    bins = glance(contents).bins
+    bins = summarise_ratings(contents).bins
 
     def draw(axes: Any) -> None:
         width = bins[0].high - bins[0].low

@@ -14,12 +14,19 @@ import pyarrow as pa
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.certificate import unit_names
 from dpsr.release.folder.budget_page import Budget
-from dpsr.release.likes import LikesRelease
-from dpsr.release.likes.personalised import model_of, own_rows
+from dpsr.release.likes import LikesRelease, model_of, own_rows
 from dpsr.release.lists.ranking import score_pairs
-from dpsr.report.made_up import made_up_likes_facts
 from dpsr.report.page import Limit, Name, display_name
-from dpsr.report.people_card import LIMITS, KnownItem, item_side_card
+from dpsr.report.people_card import (
+    LIMITS,
+    ComparedFigure,
+    KnownItem,
+    compared_activity,
+    item_side_card,
+    percent,
+)
+from dpsr.synthesis import MEAN_MET, MadeUpLikes
+from dpsr.types.item_side import activity_of
 
 _PROTECTED = {
     "user": ("People are protected", "one person", "with everything they did: that they are there at all"),
@@ -36,7 +43,7 @@ _SEED, _PEOPLE, _DONE, _LIST, _SHOWN = 0, 60, 5, 10, 4
 
 
 @dataclass(frozen=True)
-class MadeUp:
+class ExampleLists:
     """Lists of people who do not exist: a few of them, and how much of the catalogue all of them together see."""
 
     people: int
@@ -59,8 +66,8 @@ def likes_card(release: LikesRelease, *, budget: Budget | None = None, signer: s
         factors=release.side.n_axes,
         frequent=f"{len(release.side.frequent):,}",
         popular=_popular(release),
-        made_up=made_up_people(release),
-        synthetic=made_up_likes_facts(release),
+        examples=example_lists(release),
+        made_up=made_up_likes_facts(release),
         limits=_limits(),
     )
 
@@ -89,11 +96,11 @@ def _popular(release: LikesRelease, n: int = 10) -> list[KnownItem]:
     ]
 
 
-def made_up_people(release: LikesRelease) -> MadeUp:
+def example_lists(release: LikesRelease) -> ExampleLists:
     """People drawn from the release, and their lists."""
     n = len(release.index.named)
     if n <= _DONE + _LIST or not len(release.side.frequent):
-        return MadeUp(0, "", "", [])
+        return ExampleLists(0, "", "", [])
     rng = np.random.default_rng(_SEED)
     popularity = release.side.popularity[release.index.named_cells]
     rank = np.empty(n, dtype=np.int64)
@@ -114,7 +121,7 @@ def made_up_people(release: LikesRelease) -> MadeUp:
         ranks += [int(rank[code]) for code in shown]
         if len(lists) < _SHOWN:
             lists.append(([_name(release, code) for code in done], [_name(release, code) for code in shown[:5]]))
-    return MadeUp(_PEOPLE, f"{100 * len(seen) / n:.1f} %", f"{int(np.median(ranks)):,}", lists)
+    return ExampleLists(_PEOPLE, f"{100 * len(seen) / n:.1f} %", f"{int(np.median(ranks)):,}", lists)
 
 
 def _scores(release: LikesRelease, done: Ints) -> Floats:
@@ -134,3 +141,62 @@ def _best(release: LikesRelease, done: Ints) -> list[int]:
 def _name(release: LikesRelease, code: int) -> Name:
     title = None if release.titles is None else release.titles[code]
     return display_name(title or release.index.named[code].as_py())
+
+
+@dataclass(frozen=True)
+class ComparedShare:
+    """A popular item: its share of all interactions, weighted, as released and among made-up people."""
+
+    item: Name
+    share: str
+    made_up_share: str
+
+
+@dataclass(frozen=True)
+class MadeUpLikesFacts:
+    """Everything the card shows of made-up people who do not rate."""
+
+    people: str
+    interactions: str
+    seed: int
+    figures: list[ComparedFigure]
+    activity: list[ComparedFigure]
+    items: list[ComparedShare]
+
+
+def made_up_likes_facts(release: LikesRelease) -> MadeUpLikesFacts | None:
+    """Of the people in the folder; None if there are none."""
+    people, asked, crowd = release.made_up, release.synthetic, release.crowd
+    if people is None or asked is None or not len(people.cells):
+        return None
+    per_person = float(crowd.activity @ MEAN_MET / crowd.activity.sum())
+    figures = [
+        ComparedFigure("people", f"about {float(f'{crowd.people:.2g}'):,.0f}", f"{people.n_people:,}"),
+        ComparedFigure(
+            "interactions of a person, on average", f"{per_person:.1f}", f"{len(people.cells) / people.n_people:.1f}"
+        ),
+    ]
+    activity = compared_activity(crowd.activity, np.diff(people.indptr))
+    shown = f"{people.n_people:,}", f"{len(people.cells):,}"
+    return MadeUpLikesFacts(*shown, asked.seed, figures, activity, _shares(release, people))
+
+
+def _shares(release: LikesRelease, people: MadeUpLikes, n: int = 8) -> list[ComparedShare]:
+    """The most popular items that may be named."""
+    index, released = release.index, release.crowd.met / release.crowd.met.sum()
+    if len(index.named) == 0:
+        return []
+    made = _weighted_shares(release, people)
+    top = np.argsort(-released[index.named_cells], kind="stable")[:n]
+    titles = release.titles or [None] * len(index.named)
+    names = [titles[place] or index.named[place].as_py() for place in top.tolist()]
+    return [
+        ComparedShare(display_name(name), percent(released[cell]), percent(made[cell]))
+        for name, cell in zip(names, index.named_cells[top].tolist(), strict=True)
+    ]
+
+
+def _weighted_shares(release: LikesRelease, people: MadeUpLikes) -> Floats:
+    """Of all that made-up people did, weighted as it was asked for."""
+    weights = release.crowd.weights[activity_of(np.diff(people.indptr))][people.owners]
+    return np.asarray(np.bincount(people.cells, weights, minlength=release.side.n_cells) / weights.sum())

@@ -63,7 +63,7 @@ ROWS = 5
 
 
 @dataclass(frozen=True)
-class Glance:
+class RatingsSummary:
     """Released ratings by value, their mean and deviation, the first rows (codes of user and item, rating), and the
     items that some users rated."""
 
@@ -74,7 +74,7 @@ class Glance:
     rated: dict[int, Codes]
 
 
-def glance(contents: Contents, users: Sequence[int] = ()) -> Glance:
+def summarise_ratings(contents: Contents, users: Sequence[int] = ()) -> RatingsSummary:
     """One pass; `users` are those whose items are wanted."""
     scale, table = contents.model.scale, contents.table
     bins = rating_bins(np.empty(0), scale)
@@ -94,7 +94,7 @@ def glance(contents: Contents, users: Sequence[int] = ()) -> Glance:
                 start, stop = block.indptr[user - block.first : user - block.first + 2]
                 rated[user] = block.items[start:stop].copy()
     mean, square = (part / table.census.n_ratings for part in (total, squares))
-    return Glance(bins, scale.midpoint + mean, sqrt(max(square - mean**2, 0.0)), rows, rated)
+    return RatingsSummary(bins, scale.midpoint + mean, sqrt(max(square - mean**2, 0.0)), rows, rated)
 
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)

@@ -195,9 +195,9 @@ def try_out(visit: Visit) -> Response:
         rated = {name: float(text) for name, text in given.items() if text}
         listed = tryout.suggestions(release, rated) if rated else []
         words = (visit.form or visit.query).get("words", "")[:100]
-        found = tryout.things(release, words)
+        found = tryout.items_to_rate(release, words)
         known = {thing.id for thing in found}
-        kept = [tryout.Thing(name, _called(release, name)) for name in rated if name not in known]
+        kept = [tryout.RatableItem(name, _called(release, name)) for name in rated if name not in known]
     except ValueError:
         raise Refusal(422, "A rating must be one that the page offers. Go back and choose again.") from None
     except DpsrError as error:
@@ -216,7 +216,7 @@ def try_out(visit: Visit) -> Response:
 def _called(release: Any, item: str) -> str:
     from dpsr.studio import tryout
 
-    return next((thing.name for thing in tryout.things(release, item) if thing.id == item), item)
+    return next((thing.name for thing in tryout.items_to_rate(release, item) if thing.id == item), item)
 
 
 def _with_taken(chosen: Choices, taken: dict[str, str | None]) -> Choices:

@@ -22,7 +22,7 @@ WANTED = 5
 
 
 @dataclass(frozen=True)
-class Thing:
+class RatableItem:
     """An item that may be rated: its id, and what it is called."""
 
     id: str
@@ -37,7 +37,7 @@ class Suggestion:
     score: str
 
 
-def things(release: Release | ItemRelease | LikesRelease, words: str) -> list[Thing]:
+def items_to_rate(release: Release | ItemRelease | LikesRelease, words: str) -> list[RatableItem]:
     """Well-known items, or those whose title or id holds the words."""
     ids, titles = _named(release)
     order = range(len(ids)) if words else _well_known(release)
@@ -46,7 +46,7 @@ def things(release: Release | ItemRelease | LikesRelease, words: str) -> list[Th
     for code in order:
         name = _name(ids[code], titles, code)
         if wanted in name.casefold():
-            found.append(Thing(str(ids[code]), name))
+            found.append(RatableItem(str(ids[code]), name))
         if len(found) == SHOWN:
             break
     return found

@@ -7,7 +7,7 @@ import pytest
 from dpsr import DPSR
 from dpsr.data import realistic
 from dpsr.evaluate.attacks.near_copies import attack_near_copies
-from dpsr.synthesis.meeting import chances_met, items_met, propensities
+from dpsr.synthesis import chances_met, items_met, propensities
 from dpsr.types.item_side import ACTIVITY_BINS
 
 RISK = 1e-6

@@ -14,8 +14,7 @@ from dpsr import DPSR, Interactions, load_release
 from dpsr.pipeline.publish import publish
 from dpsr.release import verify
 from dpsr.release.folder.parquet import writer
-from dpsr.synthesis.meeting import MEAN_MET, items_met
-from dpsr.synthesis.people import Synthesis, make_up_likes
+from dpsr.synthesis import MEAN_MET, Synthesis, items_met, make_up_likes
 from dpsr.types.item_side import SIZES, Crowd
 from dpsr.types.likes_side import LikesSide
 

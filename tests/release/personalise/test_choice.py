@@ -39,9 +39,9 @@ def test_readings_without_any_taste_in_them_switch_off_what_they_can(with_readin
 
 def test_a_fifth_is_held_out_and_the_same_one_every_time(with_readings):
     people = module._some_people(with_readings.release.mask)
-    fifth = module.scattered(people)
+    fifth = module.random_folds(people)
     np.testing.assert_allclose(np.bincount(fifth.astype(int)) / len(fifth), 0.2, atol=0.02)
-    np.testing.assert_array_equal(fifth, module.scattered(people))
+    np.testing.assert_array_equal(fifth, module.random_folds(people))
 
 
 def test_on_large_sets_people_evenly_spread_decide(with_readings, monkeypatch):

@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpsr.data.assemble import CONVENTIONAL, is_number, plain
+from dpsr.data.assemble import CONVENTIONAL, is_number, name_key
 from dpsr.data.coding import ARROW_ERRORS, code_ids, integers_if_canonical
-from dpsr.data.files.diagnose import not_text, unreadable
+from dpsr.data.files.diagnose import not_text, unreadable_message
 from dpsr.data.files.layouts import open_bytes
 from dpsr.data.files.read import existing, first_lines, is_parquet, read_head
 from dpsr.errors import DataError
@@ -79,7 +79,7 @@ def _of_parquet(file: Path, also: str | None) -> tuple[pa.Array, list[str | None
     except ARROW_ERRORS as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(unreadable(file, str(error))) from error
+        raise DataError(unreadable_message(file, str(error))) from error
     ids = table.column(names[place]).combine_chunks()
     texts: Sequence[object] = [None] * len(table) if titled is None else table.column(names[titled]).to_pylist()
     return ids, [None if text is None else str(text) or None for text in texts]
@@ -94,7 +94,7 @@ def _of_text(file: Path, head: str, also: str | None) -> tuple[list[int], pa.Arr
     rows = _rows(file, mark)
     number, names = next(rows, (0, []))
     place, titled = 0, 1 if len(names) > 1 else None
-    header = also in names or any(plain(name) in _IDS for name in names)
+    header = also in names or any(name_key(name) in _IDS for name in names)
     if header:
         place, titled = _columns(names, also, file_name(file))
     elif names:
@@ -128,16 +128,16 @@ def _rows(file: Path, mark: str) -> Iterator[tuple[int, list[str]]]:
             reader = csv.reader(text, delimiter=mark)
             yield from ((reader.line_num, row) for row in reader if row)
         except csv.Error as error:
-            raise DataError(unreadable(file, str(error))) from error
+            raise DataError(unreadable_message(file, str(error))) from error
 
 
 def _columns(names: Sequence[str], also: str | None, source: str) -> tuple[int, int | None]:
     """The column of ids, and the column of titles if there is one; ids first by the name that ratings use."""
-    ids, titles = ([place for place, name in enumerate(names) if plain(name) in known] for known in (_IDS, _TITLES))
+    ids, titles = ([place for place, name in enumerate(names) if name_key(name) in known] for known in (_IDS, _TITLES))
     if also in names:
         ids = [place for place, name in enumerate(names) if name == also]
     elif len(ids) > 1:  # `movieId` says more than `id`
-        ids = [place for place in ids if plain(names[place]) != "id"]
+        ids = [place for place in ids if name_key(names[place]) != "id"]
     for role, found in (("item", ids), ("title", titles)):
         if len(found) > 1 or (role == "item" and not found):
             problem = "no column is" if not found else "more than one column could be"

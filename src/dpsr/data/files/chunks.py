@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from dpsr.data.assemble import RATING_ROWS, Kind, RatingColumns, Roles
+from dpsr.data.assemble import RATING_ROWS, RatingColumns, Roles, RowKind
 from dpsr.data.coding import ARROW_ERRORS
-from dpsr.data.files.diagnose import refusal, unreadable
+from dpsr.data.files.diagnose import refusal_of_text, unreadable_message
 from dpsr.data.files.layouts import Layout, line_of_record, open_table
 from dpsr.data.files.read import name_of, parsing, recognised
 from dpsr.errors import DataError
@@ -25,7 +25,7 @@ CHUNK = 1 << 18
 
 
 def chunks_of_file(
-    path: str | PathLike[str], kind: Kind = RATING_ROWS, /, **named: str | None
+    path: str | PathLike[str], kind: RowKind = RATING_ROWS, /, **named: str | None
 ) -> Iterator[RatingColumns]:
     """The columns of a file in any layout that is known; each chunk counts its rows from the file's first."""
     file, layout, roles = recognised(path, kind, **named)
@@ -57,7 +57,7 @@ def _from(start: int, place: Callable[[int], str]) -> Callable[[int], str]:
 
 
 def _parquet_chunks(path: Path, roles: Roles) -> Iterator[list[pa.ChunkedArray]]:
-    with _reported(lambda message: DataError(unreadable(path, message))), pq.ParquetFile(path) as file:
+    with _reported(lambda message: DataError(unreadable_message(path, message))), pq.ParquetFile(path) as file:
         names = [file.schema_arrow.names[place] for place in roles.used]
         for batch in file.iter_batches(CHUNK, columns=names, use_threads=False):
             yield [pa.chunked_array([batch.column(name)]) for name in names]
@@ -66,7 +66,7 @@ def _parquet_chunks(path: Path, roles: Roles) -> Iterator[list[pa.ChunkedArray]]
 def _text_chunks(path: Path, layout: Layout, roles: Roles) -> Iterator[list[pa.ChunkedArray]]:
     names = [name_of(place) for place in roles.used]
     read, parse, convert = parsing(path, layout, dict.fromkeys(names, pa.string()))
-    with _reported(lambda message: refusal(path, layout, message)), open_table(path, layout) as stream:
+    with _reported(lambda message: refusal_of_text(path, layout, message)), open_table(path, layout) as stream:
         for batch in pacsv.open_csv(stream, read_options=read, parse_options=parse, convert_options=convert):
             yield [pa.chunked_array([batch.column(name)]) for name in names]
 

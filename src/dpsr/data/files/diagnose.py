@@ -15,16 +15,16 @@ from dpsr.errors import DataError
 from dpsr.quoting import file_name, printable, quoted, without_values
 
 
-def refusal(path: Path, layout: Layout, reason: str) -> DataError:
+def refusal_of_text(path: Path, layout: Layout, reason: str) -> DataError:
     """The error to raise: wrong number of fields, not UTF-8, an endless row, or Arrow's own reason cut short."""
     try:
         cause = _ragged(path, layout) or not_text(path) or _endless(path)
     except ARROW_ERRORS as error:  # the file ends in the middle of a compressed block, or vanished
         cause, reason = None, str(error)
-    return DataError(cause or unreadable(path, reason))
+    return DataError(cause or unreadable_message(path, reason))
 
 
-def unreadable(path: Path, reason: str) -> str:
+def unreadable_message(path: Path, reason: str) -> str:
     """The one sentence for a file that gives no rows, for a reason only Arrow knows."""
     return (
         f"{file_name(path)} cannot be read ({printable(without_values(reason), 60)}). Check that it is complete and "

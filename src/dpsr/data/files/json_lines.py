@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pyarrow.json as pajson
 
-from dpsr.data.assemble import RATING_ROWS, Kind, RatingColumns, find_columns, unread_rating
+from dpsr.data.assemble import RATING_ROWS, RatingColumns, RowKind, find_columns, unread_rating
 from dpsr.data.coding import ARROW_ERRORS
-from dpsr.data.files.diagnose import unreadable
+from dpsr.data.files.diagnose import unreadable_message
 from dpsr.data.files.layouts import BLOCK, open_bytes
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name
 
 
-def columns_of_json_lines(file: Path, kind: Kind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
+def columns_of_json_lines(file: Path, kind: RowKind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
     """The columns; rows count from 1, as an editor counts lines where none is empty."""
     source = Source(file_name(file), lambda row: f"row {row + 1}")
     try:
@@ -29,13 +29,13 @@ def columns_of_json_lines(file: Path, kind: Kind = RATING_ROWS, /, **named: str 
     except ARROW_ERRORS as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(unreadable(file, str(error))) from error
+        raise DataError(unreadable_message(file, str(error))) from error
     roles = find_columns(table.column_names, source=source.name, kind=kind, **named)
     found = [table.column(place) for place in roles.used]
     return RatingColumns.of(found, roles, source, unread_rating(table.column_names, roles))
 
 
-def taken_from_json_lines(file: Path, kind: Kind = RATING_ROWS, /, **named: str | None) -> dict[str, str]:
+def taken_from_json_lines(file: Path, kind: RowKind = RATING_ROWS, /, **named: str | None) -> dict[str, str]:
     """Which key is taken for which part."""
     names = keys_of_json_lines(file)
     return find_columns(names, source=file_name(file), kind=kind, **named).taken(names, kind)
@@ -48,5 +48,5 @@ def keys_of_json_lines(file: Path) -> list[str]:
     try:
         found = json.loads(first[0]) if first else {}
     except ValueError as error:
-        raise DataError(unreadable(file, str(error))) from error
+        raise DataError(unreadable_message(file, str(error))) from error
     return [str(name) for name in found] if isinstance(found, dict) else []

@@ -26,7 +26,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpsr.data.assemble import RATING_ROWS, Kind, is_number
+from dpsr.data.assemble import RATING_ROWS, RowKind, is_number
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
 
@@ -58,7 +58,9 @@ class Layout:
         return self.delimiter != DOUBLE_COLON
 
 
-def recognise(head: str, suffix: str, *, source: str, delimiter: str | None = None, kind: Kind = RATING_ROWS) -> Layout:
+def recognise(
+    head: str, suffix: str, *, source: str, delimiter: str | None = None, kind: RowKind = RATING_ROWS
+) -> Layout:
     """The layout of a file that begins with `head` (which holds its first row whole)."""
     lines = head.replace("\r\n", "\n").replace("\r", "\n").split("\n")  # splitlines() knows ends that files do not
     leading = next((place for place, line in enumerate(lines) if line), None)
@@ -73,7 +75,7 @@ def recognise(head: str, suffix: str, *, source: str, delimiter: str | None = No
     return Layout(chosen, tuple(fields) if header else HEADERLESS[: len(fields)], header, leading)
 
 
-def named(delimiter: str) -> str:
+def delimiter_option(delimiter: str) -> str:
     """A delimiter in words a person can type: `delimiter=";"` (or `--delimiter ';'`)."""
     spelt = "\\t" if delimiter == "\t" else delimiter
     return f"delimiter=\"{spelt}\" (or --delimiter '{spelt}')"
@@ -113,12 +115,12 @@ def _is_data_row(fields: list[str]) -> bool:
     return is_number(fields[2]) if len(fields) > 2 else all(map(is_number, fields))
 
 
-def _too_few(first: str, fields: list[str], delimiter: str, source: str, kind: Kind) -> str:
+def _too_few(first: str, fields: list[str], delimiter: str, source: str, kind: RowKind) -> str:
     likely = next((mark for mark in _SUSPECTS if mark != delimiter and len(_fields(first, mark)) >= kind.fields), None)
     if likely is not None:
         return (
             f"{source}, row 1: the fields seem to be separated by {_spelt(likely)} and not by {_spelt(delimiter)}. "
-            f"Read it with {named(likely)}."
+            f"Read it with {delimiter_option(likely)}."
         )
     needed = "a rating needs a user, an item and a value" if kind.needed else "an interaction needs a user and an item"
     return (

@@ -24,16 +24,16 @@ from dpsr.data.assemble import (
     CONVENTIONAL,
     INTERACTION_ROWS,
     RATING_ROWS,
-    Kind,
     RatingColumns,
     Roles,
+    RowKind,
     find_columns,
     is_number,
-    plain,
+    name_key,
     unread_rating,
 )
 from dpsr.data.coding import ARROW_ERRORS, integers_if_canonical
-from dpsr.data.files.diagnose import refusal, unreadable
+from dpsr.data.files.diagnose import refusal_of_text, unreadable_message
 from dpsr.data.files.json_lines import columns_of_json_lines, keys_of_json_lines, taken_from_json_lines
 from dpsr.data.files.layouts import (
     BLOCK,
@@ -64,7 +64,7 @@ _NOT_TEXT = {
 """First bytes of files that people take for tables, and what to do."""
 
 
-def columns_of_file(path: str | PathLike[str], kind: Kind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
+def columns_of_file(path: str | PathLike[str], kind: RowKind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
     """The columns of a file in any layout that is known; see `recognised` for what may be named."""
     if is_json_lines(existing(Path(path))):
         named.pop("delimiter", None)
@@ -75,7 +75,7 @@ def columns_of_file(path: str | PathLike[str], kind: Kind = RATING_ROWS, /, **na
     return columns_of_text(file, layout, roles)
 
 
-def columns_taken(path: str | PathLike[str], kind: Kind = RATING_ROWS, /, **named: str | None) -> dict[str, str]:
+def columns_taken(path: str | PathLike[str], kind: RowKind = RATING_ROWS, /, **named: str | None) -> dict[str, str]:
     """Which column is taken for which part, by its name, or by its place where there is no header."""
     if is_json_lines(existing(Path(path))):
         named.pop("delimiter", None)
@@ -86,7 +86,7 @@ def columns_taken(path: str | PathLike[str], kind: Kind = RATING_ROWS, /, **name
     return roles.taken(shown, kind)
 
 
-def unread_column(path: str | PathLike[str], kind: Kind, /, **named: str | None) -> str | None:
+def unread_column(path: str | PathLike[str], kind: RowKind, /, **named: str | None) -> str | None:
     """The column of a file that looks like a rating where none was asked for, if there is one."""
     file, layout, roles = recognised(path, kind, **named)
     return unread_rating(list(layout.names) if layout else parquet_schema(file).names, roles)
@@ -128,13 +128,13 @@ def _names(file: Path, delimiter: str | None) -> tuple[list[str], bool]:
 
 
 def _only(role: str, names: list[str]) -> str | None:
-    fit = [name for name in names if plain(name) in CONVENTIONAL[role].split()]
+    fit = [name for name in names if name_key(name) in CONVENTIONAL[role].split()]
     return fit[0] if len(fit) == 1 else None
 
 
 def recognised(
     path: str | PathLike[str],
-    kind: Kind = RATING_ROWS,
+    kind: RowKind = RATING_ROWS,
     /,
     *,
     delimiter: str | None = None,
@@ -198,7 +198,7 @@ def read_head(path: Path) -> bytes:
         with open_bytes(path) as stream:
             return bytes(stream.read(_HEAD))
     except ARROW_ERRORS as error:
-        raise DataError(unreadable(path, str(error))) from error
+        raise DataError(unreadable_message(path, str(error))) from error
 
 
 def first_lines(path: Path, head: bytes) -> str:
@@ -237,7 +237,7 @@ def _columns_of_parquet(path: Path, schema: pa.Schema, roles: Roles) -> RatingCo
             table = file.read(columns=names)
         columns = [table.column(name) for name in names]
     except ARROW_ERRORS as error:
-        raise DataError(unreadable(path, str(error))) from error
+        raise DataError(unreadable_message(path, str(error))) from error
     source = Source(file_name(path), lambda row: f"row {row + 1}")
     return RatingColumns.of(columns, roles, source, unread_rating(schema.names, roles))
 
@@ -254,7 +254,7 @@ def columns_of_text(path: Path, layout: Layout, roles: Roles) -> RatingColumns:
     try:
         table = _parse(path, layout, types)
     except ARROW_ERRORS as error:
-        raise refusal(path, layout, str(error)) from error
+        raise refusal_of_text(path, layout, str(error)) from error
     if layout.header and not len(table):
         raise DataError(f"{source.name} holds a header but no ratings. Give at least one row of data below it.")
     columns = [table[name_of(place)] for place in roles.used]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dpsr.data.files.diagnose import not_text, refusal, unreadable
+from dpsr.data.files.diagnose import not_text, refusal_of_text, unreadable_message
 from dpsr.data.files.layouts import HEADERLESS, Layout
 from dpsr.data.files.read import has_quotes, name_of, recognised
 from dpsr.data.spark.frame import Origin, spark_table
@@ -35,7 +35,7 @@ def frame_of_file(session: Any, file: Path, layout: Layout | None) -> tuple[Any,
     """A file as a DataFrame whose columns are called by their places."""
 
     def refuse(reason: str) -> DataError:
-        return DataError(unreadable(file, reason)) if layout is None else refusal(file, layout, reason)
+        return DataError(unreadable_message(file, reason)) if layout is None else refusal_of_text(file, layout, reason)
 
     with spark_errors(refuse):
         frame = _of_parquet(session, file) if layout is None else _of_text(session, file, layout)

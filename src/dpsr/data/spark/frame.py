@@ -1,6 +1,6 @@
 """Ratings on Spark: from a DataFrame of user, item, rating to a table of blocks.
 
-Vocabularies and counts come to the driver, codes go back with the function that packs the blocks (`spark_pack.py`).
+Vocabularies and counts come to the driver, codes go back with the function that packs the blocks (`pack.py`).
 Ids, ratings and times are read by the same code as in memory. A raw value never comes to the driver.
 """
 

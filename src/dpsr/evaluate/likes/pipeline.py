@@ -19,8 +19,7 @@ from dpsr.evaluate.likes.contract import Baskets, ListModel, PrivateLists
 from dpsr.evaluate.likes.peers.noisy_popularity import ITEMS
 from dpsr.evaluate.pipelines import PEOPLE_UNITS
 from dpsr.pipeline import DPSR
-from dpsr.release.likes import LikesRelease
-from dpsr.release.likes.personalised import own_rows
+from dpsr.release.likes import LikesRelease, own_rows
 
 
 @dataclass

@@ -45,8 +45,8 @@ from dpsr.release.folder.layout import (
 )
 from dpsr.release.folder.likes_tables import read_likes
 from dpsr.release.folder.value_tables import read_values
-from dpsr.release.likes.likes_release import LikesRelease
-from dpsr.release.people.item_release import ItemRelease
+from dpsr.release.likes import LikesRelease
+from dpsr.release.people import ItemRelease
 from dpsr.release.release import Release
 
 _MOST_LISTED = 20

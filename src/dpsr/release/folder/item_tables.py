@@ -42,9 +42,9 @@ from dpsr.release.folder.parquet import (
     vocabulary,
     write_table,
 )
-from dpsr.release.likes.likes_release import LikesRelease
-from dpsr.release.people.item_release import ItemRelease
-from dpsr.synthesis.people import Synthesis, planned_ratings
+from dpsr.release.likes import LikesRelease
+from dpsr.release.people import ItemRelease
+from dpsr.synthesis import Synthesis, planned_ratings
 from dpsr.types.item_side import HASHED_CELLS, Crowd, ItemIndex, ItemSide
 
 MakesUpPeople: TypeAlias = ItemRelease | LikesRelease

@@ -34,7 +34,7 @@ from dpsr.release.folder.item_tables import (
 from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, SYNTHETIC, TASTE
 from dpsr.release.folder.model_form import LIKES, model_json, read_model
 from dpsr.release.folder.parquet import Column, checked_table, titles_of, vectors, vocabulary, write_table
-from dpsr.release.likes.likes_release import LikesRelease
+from dpsr.release.likes import LikesRelease
 from dpsr.types.item_side import Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide
 

@@ -22,7 +22,7 @@ from dpsr.certify.json_schema import MalformedError, check_format, first_violati
 from dpsr.errors import ReleaseError, ScaleError
 from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS
 from dpsr.release.folder.parquet import LARGEST, MOST_ROWS, MOST_WIDE
-from dpsr.synthesis.people import MOST_PEOPLE
+from dpsr.synthesis import MOST_PEOPLE
 from dpsr.types import NoisyRatings, PersonalPrior, Scale
 from dpsr.types.item_side import ACTIVITY_BINS
 from dpsr.types.likes_side import METHODS as SCORES

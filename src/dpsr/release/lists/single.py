@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from dpsr.errors import ParameterError
 from dpsr.quoting import printable
-from dpsr.release.likes.likes_release import LikesRelease
+from dpsr.release.likes import LikesRelease
 from dpsr.release.lists.ranking import RecommendationLists, Recommendations
-from dpsr.release.people.item_release import ItemRelease
+from dpsr.release.people import ItemRelease
 from dpsr.release.release import Release
 from dpsr.types import Mask
 from dpsr.types.mask import Ids

@@ -74,7 +74,7 @@ class _Trial:
         self.readings: Readings = side.readings(people)
         self.explained = self.readings.weight * side.residual
         self.own = without_own(side, people)
-        self.fifth = scattered(people)
+        self.fifth = random_folds(people)
 
     @property
     def echo(self) -> float:
@@ -104,7 +104,7 @@ class _Trial:
         return fitted(theta, self.own, self.side.taste(kernel=choice.tau > 0), self.people)
 
 
-def scattered(people: People) -> Floats:
+def random_folds(people: People) -> Floats:
     """A number from 0 to 4 for every rating, as if drawn at random, the same every time."""
     place = np.arange(len(people.items), dtype=np.uint64)
     return np.asarray((place * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)) % np.uint64(_FIFTHS))

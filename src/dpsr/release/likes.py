@@ -1,13 +1,14 @@
-"""Personal lists where nobody rates: the release knows nobody, so all that is personal is brought along.
+"""The release where nobody rates: popularity and taste with their certificate, and people's own doings with them.
 
-What somebody did and a likes side make a model, as `release.lists` ranks any. A score is a product of a person's vector
-and an item's (`types.likes_side`): how popular the item is with somebody like them, next to the most popular item of
-all with a stranger. It is no rating and has no scale.
+It knows nobody, so all that is personal is brought along: what somebody did and the likes side make a model, as
+`release.lists` ranks any. A score is a product of a person's vector and an item's (`types.likes_side`): how popular the
+item is with somebody like them, next to the most popular item of all with a stranger. It is no rating and has no scale.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +18,86 @@ from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.errors import ParameterError
 from dpsr.linalg.own_regression import PeopleRows
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
-from dpsr.release.people.personalised import PersonalWithoutPeople
-from dpsr.types import Mask, PersonalModel
-from dpsr.types.item_side import ItemIndex
+from dpsr.release.people import PersonalWithoutPeople, ReleaseOfItems, item_names
+from dpsr.synthesis import MadeUpLikes, make_up_likes
+from dpsr.types import Mask, PersonalModel, Scale
+from dpsr.types.item_side import Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide, strengths
+from dpsr.types.mask import Ids, id_array
 from dpsr.types.personal import OpensInteractions, OwnRows
-from dpsr.types.scale import Scale
-
-if TYPE_CHECKING:
-    from dpsr.release.likes.likes_release import LikesRelease
 
 UNCLIPPED = Scale(-1e9, 1e9, step=1e9)
 """Wider than any score."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LikesRelease(ReleaseOfItems[LikesSide]):
+    """See `ReleaseOfItems`; nobody rates, and interactions are protected."""
+
+    method: str = "likes"
+
+    nobody = (
+        "a release that protects people knows nobody, so it has no list for a user. Pass people's own interactions: "
+        "personalise(interactions).recommend(user), or fold_in(items) for one person "
+        "(on the command line: dpsr personalise, or --liked ITEM)."
+    )
+
+    @property
+    def crowd(self) -> Crowd:
+        """See `ReleaseOfItems`."""
+        assert self.side.crowd is not None, "a likes side is released after all questions"
+        return self.side.crowd
+
+    @cached_property
+    def made_up(self) -> MadeUpLikes | None:
+        """The made-up people that the folder holds."""
+        return None if self.synthetic is None else make_up_likes(self.side, self.synthetic)
+
+    @property
+    def synthetic_rows(self) -> pa.Table | None:
+        """What they did: user, item."""
+        if self.made_up is None:
+            return None
+        return pa.table({"user": self.made_up.owners + 1, "item": item_names(self.index, self.made_up.cells)})
+
+    @property
+    def scale(self) -> Scale:
+        """Scores have none: wider than any of them."""
+        return UNCLIPPED
+
+    def predict(self, users: Ids, items: Ids) -> Floats:
+        """Popularity of these items: the release knows nobody, so `users` only set the shape; 0 for unknown items."""
+        _, j = np.broadcast_arrays(np.atleast_1d(np.asarray(users)), np.atleast_1d(np.asarray(items)))
+        cells = self.index.cells_of(id_array(j.ravel()))
+        return np.where(cells >= 0, self.side.popularity[np.maximum(cells, 0)], 0.0).reshape(j.shape)
+
+    def popular(self, n: int = 10) -> Recommendations:
+        """The `n` named items that are most popular."""
+        return self.fold_in([], n=n)
+
+    def fold_in(self, items: Ids, weights: npt.ArrayLike | None = None, n: int = 10) -> Recommendations:
+        """A list for one person from what they did themselves, perhaps with a weight for each; nothing is stored."""
+        ids = id_array(items)
+        given = np.ones(len(ids)) if weights is None else np.atleast_1d(np.asarray(weights, dtype=np.float64))
+        if len(given) != len(ids) or not np.isfinite(given).all() or not (given > 0).all():
+            raise ParameterError("there is one weight per item, a finite number above 0; leave weights out if none.")
+        if len(self.index.named) == 0:
+            if n < 1:
+                raise ParameterError(f"n must be at least 1, found {n}. Ask for the number of items you want to show.")
+            return Recommendations([], np.zeros(0))
+        rows = own_rows(np.array([0, len(ids)]), self.index.cells_of(ids), given)
+        model = model_of(self.side, self.index, pa.array(["you"]), rows)
+        codes = np.arange(len(self.index.named))
+        scores = score_pairs(model, np.zeros(len(codes), dtype=np.int64), codes).scores
+        known = self._named(ids)
+        return self.titled(best_items(model, scores, scores, known[known >= 0], n))
+
+    def personalise(self, interactions: OpensInteractions, *, block: int | None = None) -> PersonalisedLikes:
+        """Lists for each person from their own raw interactions and the release: for that person alone.
+
+        `block` is how many people are served at a time; it bounds memory and changes no list.
+        """
+        return PersonalisedLikes(self, interactions, block=block)
 
 
 def own_rows(indptr: Ints, cells: Ints, weights: Floats) -> PeopleRows:
@@ -77,7 +146,7 @@ class _Scaleless:
         return self._own.own_rows(start, stop)
 
 
-class PersonalisedLikes(PersonalWithoutPeople["LikesRelease"]):
+class PersonalisedLikes(PersonalWithoutPeople[LikesRelease]):
     """See `PersonalAnswers`; scores and lists come from people's own interactions and the release alone."""
 
     release: LikesRelease

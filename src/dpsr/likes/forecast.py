@@ -59,7 +59,7 @@ def favour_of(centre: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Foresight:
+class TasteForecast:
     """What is known before second moments are asked.
 
     `popularity` of all cells in falling order, `activity` and how many `interactions` tell about taste.
@@ -139,7 +139,7 @@ class Foresight:
         return [one for one in found if one[3] > 0]
 
 
-class PairForesight(Foresight):
+class PairTasteForecast(TasteForecast):
     """The same of pairs of presence (`moments_of_pairs`): w = sum n^(3/2), no favour, the sample's noise is sum n p^2.
 
     w would be what a few of the busiest did, which is what everybody does, so n is the square of people's mean root.

@@ -1,0 +1,63 @@
+"""A table in a file of its own, such as everybody's lists: whole or not at all.
+
+It is written piece by piece beside its place, forced to disk and renamed into it when the last piece is written. The
+extension decides the format: `.parquet`, or `.csv` for people.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from dpsr.errors import ReleaseError
+
+FORMATS = (".parquet", ".csv")
+
+
+@contextmanager
+def atomic_table(path: Path, schema: pa.Schema, *, overwrite: bool = False) -> Iterator[Any]:
+    """A writer with `write_table`; the file is there once the block ends well, and nothing is left otherwise."""
+    check_file(path, overwrite=overwrite)
+    draft: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+        draft = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            writer = pq.ParquetWriter if path.suffix.lower() == ".parquet" else pacsv.CSVWriter
+            with writer(file, schema) as rows:
+                yield rows
+            file.flush()
+            os.fsync(file.fileno())
+        draft.chmod(0o644)
+        os.replace(draft, path)
+    except OSError as error:
+        raise ReleaseError(
+            f"{path.name} could not be written: {error.strerror or error}. Nothing was left behind. "
+            "Choose a place with enough room that you may write to."
+        ) from error
+    finally:
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+
+
+def check_file(path: Path, *, overwrite: bool = False) -> None:
+    """Refuse early, before anything is computed."""
+    if path.suffix.lower() not in FORMATS:
+        raise ReleaseError(
+            f"{path.name}: the extension says what to write, {' or '.join(FORMATS)}. Choose one of them."
+        )
+    if path.is_dir():
+        raise ReleaseError(f"{path.name} is a folder. Name a file in it, for example {path.name}/table.parquet.")
+    if path.exists() and not overwrite:
+        raise ReleaseError(
+            f"{path.name} exists already. Choose another name, or allow it with overwrite=True (or --force)."
+        )
