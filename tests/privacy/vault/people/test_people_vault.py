@@ -310,6 +310,29 @@ def test_the_noise_has_the_stated_deviation_and_five_per_cent_off_is_rejected(un
     assert variance_is_off(draws / 1.05)
 
 
+def noise_alone(unit):
+    """Everything a vault can be asked, one question after the other, where nobody rated anything on the list: noise in
+    whole steps, number by number."""
+    vault, found = opened(table() + np.array([0, J, 0]), VAULTS[unit], epsilon=0.01), []
+    for case in [case for case in QUESTIONS if case[0] == unit]:
+        answer = QUESTIONS[case](vault)
+        part = vault.certificate().parts[-1]
+        values = answer.values if "moments" not in case[1] else answer.values[np.triu_indices(len(answer.values), 1)]
+        assert values.size == part.numbers
+        found.append(np.rint(values.ravel() * (sqrt(part.variance) / answer.noise)).astype(np.int64))
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("unit", VAULTS)
+def test_every_number_of_every_answer_has_noise_of_its_own(unit):
+    """None is without, and no two have the same, nor one the other's with another sign: their sum or difference would
+    be exact. With deviations of thousands of millions, two of some hundred numbers do not meet by chance."""
+    noise = np.abs(noise_alone(unit))
+    assert len(noise) > 500
+    assert noise.min() > 0
+    assert len(np.unique(noise)) == len(noise)
+
+
 # --- names ---
 
 
