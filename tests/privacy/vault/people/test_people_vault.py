@@ -190,6 +190,20 @@ def test_names_beyond_the_budget_are_refused_too():
 
 
 @pytest.mark.parametrize("unit", VAULTS)
+def test_names_are_asked_once_for_they_take_all_of_delta_that_is_kept_for_them(unit):
+    """Two questions with a threshold for the whole of it each would be dearer than the epsilon that was asked for."""
+    noise = NoiseSource.seeded(1)
+    vault = opened(table(), VAULTS[unit], declared=None, noise=noise)
+    vault.names(0.1, np.arange(HASHED_CELLS))
+    drawn, spent = noise.identity, vault.spent
+    with pytest.raises(PrivacyError, match=r"1e-06 that is kept for them\. Nothing was drawn\. Ask for names once"):
+        vault.names(0.1, np.arange(HASHED_CELLS))
+    assert (noise.identity, vault.spent) == (drawn, spent)
+    vault.totals(vault.left)
+    assert vault.certificate().epsilon == 3.0
+
+
+@pytest.mark.parametrize("unit", VAULTS)
 @pytest.mark.parametrize(("epsilon", "declared"), [(0.05, DECLARED), (1.0, None), (10.0, DECLARED)])
 def test_everything_spent_costs_the_nominal_epsilon_and_never_more(unit, epsilon, declared):
     vault = opened(table(), VAULTS[unit], epsilon=epsilon, declared=declared, noise=NoiseSource.system())
@@ -392,6 +406,7 @@ def test_an_item_to_which_nobody_gave_a_weight_cannot_pass_however_large_its_noi
         "rating": RatingPart("names", 1 << 60, 0, {"bound": float(1 << 20)}, 0),
     }
     monkeypatch.setattr(vault, "_describe_names", lambda *_, **__: low[unit])
+    monkeypatch.setattr(vault, "_charge", lambda part: None)  # such a threshold is refused
     cells = vault._reader.cell_of
     named = vault.names(0.5, cells[:1])
     assert set(named.to_pylist()) <= {one for one, c in zip(spelt(vault._items), cells, strict=True) if c == cells[0]}
