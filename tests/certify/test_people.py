@@ -18,7 +18,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.certificate import PUBLIC_FACTS
 from dpsr.certify.check import check_certificate
 from dpsr.certify.normal_price import SAMPLER_SLACK, gaussian_delta, gaussian_epsilon
-from dpsr.certify.parts import HistogramPart
+from dpsr.certify.parts import ChannelPart, HistogramPart, Price
 from dpsr.certify.people import (
     MOMENTS,
     MOST_NAMED,
@@ -37,6 +37,7 @@ from dpsr.certify.people import (
 from dpsr.errors import PrivacyError
 
 B = 1 << 20
+NONE = "not protected"
 SCORES = {"bound": float(B), "clip": 1.5, "shrink": 40.0, "width": 0.8}
 
 
@@ -323,6 +324,26 @@ def test_the_unit_itself_pays_what_was_asked_for_unless_more_was_spent():
     assert more.epsilon > 0.5
 
 
+@pytest.mark.parametrize("unit", ["value", "rating"])
+def test_where_more_was_spent_than_was_asked_for_other_units_pay_four_times_that(unit):
+    spent = sum(Fraction(1, d * d) for d in (20, 4, 5, 6))
+    left = 1e-5 - SAMPLER_SLACK - (0 if unit == "value" else 1e-6)
+    price = certificate(*PARTS, nominal=0.1).protection[unit]
+    assert price.epsilon == pytest.approx(gaussian_epsilon(4 * spent, left), rel=1e-9)
+
+
+@pytest.mark.parametrize("delta", [1.5 * SAMPLER_SLACK, 2 * SAMPLER_SLACK, 1e-20, 3e-9, 0.07])
+def test_what_the_sampler_may_be_off_is_taken_from_delta_and_the_rest_is_rounded_down(delta):
+    """Where delta is hardly more than that, it is most of the price."""
+    made = certificate(*PARTS[:3], nominal=0.01, delta=delta, public={**certificate().public, "declared_items": 32})
+    left = Fraction(delta) - Fraction(SAMPLER_SLACK)
+    spent = sum(Fraction(1, d * d) for d in (20, 4, 5))
+    with mpmath.workdps(60):
+        assert exact_delta(spent, made.epsilon) <= mpmath.mpf(left.numerator) / left.denominator
+    for unit in ("user", "rating", "value"):
+        assert left * (1 - Fraction(1, 2**52)) <= Fraction(made._left_of_delta(made.parts, unit)) <= left
+
+
 def delta_of_two(first, second, epsilon):
     """Exactly: delta of two questions to neighbours `first` apart, then second(answer) apart, by integration.
 
@@ -376,7 +397,7 @@ def test_a_person_is_not_protected_by_questions_to_ratings():
     made = certificate(rating("levels"), rating("scores"), unit="rating")
     assert made.protection["user"] is None
     assert made.protection["value"].epsilon > made.epsilon
-    assert made.to_record()["protection"]["user"] == "not protected"
+    assert made.to_record()["protection"]["user"] == NONE
 
 
 def test_changing_one_rating_at_the_unit_user_is_not_covered_at_the_price_of_a_person():
@@ -403,7 +424,25 @@ def test_a_certificate_of_values_states_no_mu():
     public = {"facts": PUBLIC_FACTS["value"], "scale": "0:1:1", "levels": 2, **counts, "has_timestamps": False}
     made = certificate(part, unit="value", nominal=0.5, delta=0.0, public=public).to_record()
     assert examined(made) == []
+    assert made["protection"] == {"value": {"epsilon": 0.5, "delta": 0.0}, "rating": NONE, "user": NONE}
     assert "mu is stated, and no part has one" in examined({**made, "mu": 0.1})
+
+
+def test_parts_of_values_add_up_in_delta_too_and_have_no_price_among_those_of_people():
+    """A table that shows its level an eighth of the time, twice."""
+    part = ChannelPart("ratings", "made up", 4, (((9, 7), (7, 9)),), at_epsilon=0.0)
+    made = certificate(part, part, unit="value", nominal=0.5, delta=0.25)
+    assert made.epsilon == 0
+    assert 0.25 <= made.delta < 0.25 + 1e-15
+    assert certificate(*PARTS, part).epsilon == np.inf
+    assert set(certificate(*PARTS, part).protection.values()) - {None} == {Price(np.inf, 1e-5)}
+
+
+@pytest.mark.parametrize("n_ratings", [1, 3, 7, 10, 63, 64, 210, 1_001, 123_457])
+def test_all_values_of_one_person_together_are_never_cheaper_than_their_sum(n_ratings):
+    made = certificate(HistogramPart("level histogram", "30", (0, 1)), unit="value", nominal=0.5, delta=0.0)
+    together = n_ratings * Fraction(made.epsilon)
+    assert together <= Fraction(made.epsilon_for_user(n_ratings)) <= together * (1 + Fraction(1, 2**51))
 
 
 def part_of(record, name):
