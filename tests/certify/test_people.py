@@ -271,8 +271,11 @@ def test_one_rating_names_at_most_one_item():
 
 
 def test_at_the_unit_value_the_same_items_are_there_so_names_add_nothing():
+    """One rating more may bring an item into the sum that nobody else has, as a person may."""
     assert person(NAMES).tail("value") == 0
-    assert person(NAMES).tail("user") > 0
+    assert person(NAMES).tail("rating") == person(NAMES).tail("user") > 0
+    low = certificate(*PARTS[:3], person(NAMES, threshold=4 * B))
+    assert low.protection["rating"].epsilon > certificate(*PARTS[:3]).protection["rating"].epsilon
 
 
 # --- composition ---
@@ -438,7 +441,7 @@ def test_parts_of_values_add_up_in_delta_too_and_have_no_price_among_those_of_pe
     assert set(certificate(*PARTS, part).protection.values()) - {None} == {Price(np.inf, 1e-5)}
 
 
-@pytest.mark.parametrize("n_ratings", [1, 3, 7, 10, 63, 64, 210, 1_001, 123_457])
+@pytest.mark.parametrize("n_ratings", [1, 3, 10, 63, 64, 65, 210, 123_457])
 def test_all_values_of_one_person_together_are_never_cheaper_than_their_sum(n_ratings):
     made = certificate(HistogramPart("level histogram", "30", (0, 1)), unit="value", nominal=0.5, delta=0.0)
     together = n_ratings * Fraction(made.epsilon)

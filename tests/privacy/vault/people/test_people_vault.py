@@ -347,6 +347,22 @@ def test_every_number_of_every_answer_has_noise_of_its_own(unit):
     assert len(np.unique(noise)) == len(noise)
 
 
+@pytest.mark.parametrize("unit", VAULTS)
+def test_no_hashed_cell_is_without_noise_of_its_own(unit):
+    """All 65,536 of them but those in which somebody rated something; a few may meet by chance in so many draws."""
+    vault = opened(table(), VAULTS[unit], epsilon=0.01, declared=None)
+    answer = {
+        "user": lambda: vault.scores(0.1, side(HASHED_CELLS), alpha=0.7),
+        "rating": lambda: vault.rating_scores(0.1, side(HASHED_CELLS), level=0.5, shrink=40.0),
+    }[unit]()
+    part = vault.certificate().parts[0]
+    empty = np.delete(answer.values, np.unique(hashed_cells(DECLARED)), axis=0)
+    noise = np.abs(np.rint(empty.ravel() * (sqrt(part.variance) / answer.noise)))
+    assert len(noise) > 130_000
+    assert noise.min() > 0
+    assert len(np.unique(noise)) > len(noise) - 100
+
+
 # --- names ---
 
 
