@@ -20,12 +20,13 @@ from dpsr.certify.check import check_certificate
 from dpsr.certify.normal_price import SAMPLER_SLACK, gaussian_delta, gaussian_epsilon
 from dpsr.certify.parts import ChannelPart, HistogramPart, Price
 from dpsr.certify.people import (
+    COUNTS,
+    INTERACTIONS,
     MOMENTS,
     MOST_NAMED,
     NAMES,
+    PRESENCE,
     QUESTIONS,
-    SQUARED_BOUND,
-    SQUARED_MOMENT_BOUND,
     NormalPart,
     PersonPart,
     RatingPart,
@@ -33,6 +34,7 @@ from dpsr.certify.people import (
     near_threshold,
     person_threshold,
     root_up,
+    squared_bound_of,
 )
 from dpsr.errors import PrivacyError
 
@@ -43,7 +45,7 @@ SCORES = {"bound": float(B), "clip": 1.5, "shrink": 40.0, "width": 0.8}
 
 def person(name="scores", deviations=3.0, **facts):
     """A question whose noise has so many times the deviation of one person's bound."""
-    bound = SQUARED_MOMENT_BOUND if name == MOMENTS else SQUARED_BOUND
+    bound = squared_bound_of(name)
     threshold = {"threshold": 8 * int(deviations * B)} if name == NAMES else {}
     return PersonPart(name, round(deviations**2 * bound), 0 if name == NAMES else 64, bound, **{**threshold, **facts})
 
@@ -71,7 +73,18 @@ def examined(record):
 # --- the price of a part ---
 
 
-@pytest.mark.parametrize(("name", "value", "one"), [(NAMES, 0, 2), (MOMENTS, 2, 2), ("scores", 4, 4), ("levels", 4, 4)])
+@pytest.mark.parametrize(
+    ("name", "value", "one"),
+    [
+        (NAMES, 0, 2),
+        (MOMENTS, 2, 2),
+        ("scores", 4, 4),
+        ("levels", 4, 4),
+        (COUNTS, 2, 2),
+        (INTERACTIONS, 2, 2),
+        (PRESENCE, 4, 4),
+    ],
+)
 def test_a_person_replaced_by_another_moves_sums_by_so_many_squared_bounds(name, value, one):
     part = person(name, 3.0)
     assert [part.squared_mu(unit) for unit in ("value", "rating", "user")] == [
