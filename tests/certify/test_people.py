@@ -567,6 +567,16 @@ def test_settings_that_are_missing_unknown_or_impossible_are_refused_in_words(se
     assert len(examined(record)) == 1
 
 
+@pytest.mark.parametrize("name", ["scores", "levels", NAMES, MOMENTS])
+@pytest.mark.parametrize("times", [0.5, 2.0])
+def test_a_bound_on_another_grid_has_no_price(name, times):
+    """Half the steps for the same sums would be a quarter of the price."""
+    part = rating(name)
+    other = replace(part, settings={**part.settings, "bound": times * part.settings["bound"]})
+    with pytest.raises(PrivacyError, match="measured on a grid"):
+        other.squared_mu("rating")
+
+
 def test_a_lowered_clip_is_found_out_by_the_price_that_follows():
     record = certificate(rating("scores"), unit="rating").to_record()
     record["parts"][0]["settings"]["clip"] = 0.1
