@@ -15,6 +15,7 @@ from spark_cases import needs_spark, on_spark
 from dpsr import DPSR, Ratings, Scale
 from dpsr.certify.check import check_certificate
 from dpsr.certify.normal_price import SAMPLER_SLACK, affordable_squared_mu, gaussian_delta
+from dpsr.certify.one_rating import moment_weight
 from dpsr.certify.people import PersonPart, RatingPart
 from dpsr.data import realistic
 from dpsr.engine.disk import ITEMS, DiskTable
@@ -24,6 +25,7 @@ from dpsr.errors import PrivacyError
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
+from dpsr.privacy.vault.people.rating_vault import _add_rating_moments, _add_rating_scores
 from dpsr.types.item_side import ACTIVITY_BINS, HASHED_CELLS, ItemSide, hashed_cells, spelt
 
 STARS = Scale(1, 5)
@@ -139,6 +141,43 @@ def test_scores_at_the_unit_rating_reach_most_of_their_bound():
     more = np.concatenate([table(), [[99, 7, 1]]])
     square, part = moved(table(), more, ("rating", "scores of ratings"))
     assert square > 0.6 * part.squared_sensitivity("rating")
+
+
+def kernel_rows(rows, level):
+    """Pointers, cells and residuals at `side()`, as the kernels of the unit `rating` take them."""
+    raw, at = ratings(rows), side()
+    cells = raw.mask.item_ids.to_numpy()[raw.mask.items]
+    y = (raw.values - STARS.midpoint) / (STARS.width / 2)
+    return raw.mask.indptr, cells, y / at.spread - level - at.effects[cells]
+
+
+def without_noise(rows, ask):
+    """The exact sums of a question at the unit `rating`, in deviations of the noise, and its receipt."""
+    vault = opened(rows, RatingVault)
+    vault._draw = lambda variance, n: np.zeros(n, dtype=np.int64)
+    answer, part = ask(vault), vault.certificate().parts[0]
+    return np.rint(answer.values * (sqrt(part.variance) / answer.noise)), part.settings
+
+
+@pytest.mark.parametrize("shrink", [0.0, 7.0, 40.0])
+def test_sums_of_ratings_are_made_with_the_settings_on_their_receipt(shrink):
+    """The bound is computed from these: a receipt of more shrinkage, or a narrower clip, would be one of less noise."""
+    rows = table()
+    found, how = without_noise(rows, lambda vault: vault.rating_scores(0.1, side(), level=0.5, shrink=shrink))
+    out = np.zeros((J, 2), dtype=np.int64)
+    _add_rating_scores(*kernel_rows(rows, 0.5), how["clip"], how["shrink"], how["width"], out)
+    np.testing.assert_array_equal(found, out)
+
+
+def test_second_moments_of_ratings_are_made_with_the_settings_on_their_receipt():
+    rows, asked = table(), np.arange(0, J, 2)
+    found, how = without_noise(rows, lambda vault: vault.rating_moments(0.1, side(), asked, level=0.5))
+    place, out = np.full(J, -1), np.zeros((len(asked), len(asked)), dtype=np.int64)
+    place[asked] = np.arange(len(asked))
+    weights = np.array([moment_weight(n, int(how["ramp"])) for n in range(int(how["cells"]) + 1)])
+    _add_rating_moments(*kernel_rows(rows, 0.5), place, how["clip"], how["shrink"], how["width"], weights, out)
+    np.testing.assert_array_equal(found, np.triu(out, 1))
+    assert np.count_nonzero(out) > 50
 
 
 # --- what is charged ---
