@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import PUBLIC_FACTS
-from dpsr.certify.check import check_certificate
+from dpsr.certify.check import _against, check_certificate
 from dpsr.certify.normal_price import SAMPLER_SLACK, gaussian_delta, gaussian_epsilon
 from dpsr.certify.parts import ChannelPart, HistogramPart, Price
 from dpsr.certify.people import (
@@ -459,6 +459,15 @@ def test_all_values_of_one_person_together_are_never_cheaper_than_their_sum(n_ra
     made = certificate(HistogramPart("level histogram", "30", (0, 1)), unit="value", nominal=0.5, delta=0.0)
     together = n_ratings * Fraction(made.epsilon)
     assert together <= Fraction(made.epsilon_for_user(n_ratings)) <= together * (1 + Fraction(1, 2**51))
+
+
+def test_a_delta_that_was_not_asked_for_and_a_question_of_another_kind_of_release_are_refused_in_words():
+    part = ChannelPart("ratings", "made up", 10, (((520, 504), (504, 520)),), at_epsilon=0.0)
+    asked, not_asked = (certificate(part, unit="value", nominal=0.5, delta=delta) for delta in (0.02, 0.0))
+    assert not list(_against(asked))
+    assert [words for words in _against(not_asked) if "exceeds the 0.0 asked for" in words]
+    foreign = examined(certificate(person(COUNTS)).to_record())
+    assert foreign == ["every question to people is one that such a release asks"]
 
 
 def part_of(record, name):
