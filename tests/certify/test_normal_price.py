@@ -76,6 +76,15 @@ def test_a_tail_is_never_understated(x):
     assert tail_up(x) <= float(exact) * (1 + 1e-14)
 
 
+@pytest.mark.parametrize("x", [38.39, 38.4, 38.41, 38.45, 38.49, 38.5, 38.51])
+def test_a_tail_is_not_understated_where_floats_end(x):
+    """Tails from 38.4 to 38.46 deviations are more than the smallest float; they were called that."""
+    with mpmath.workdps(60):
+        exact = mpmath.ncdf(-mpmath.mpf(x))
+    assert exact <= mpmath.mpf(tail_up(x)) <= exact + mpmath.mpf(5e-324)
+    assert mpmath.mpf(gaussian_delta(Fraction(1), x + 0.5)) >= exact_delta(Fraction(1), x + 0.5)
+
+
 def test_what_no_float_can_hold_is_not_called_impossible():
     assert gaussian_delta(Fraction(1, 10**8), 30.0) > 0
     assert tail_up(50.0) > 0

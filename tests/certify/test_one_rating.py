@@ -183,6 +183,26 @@ def squared_move_of_moments(cells, e, cell, new, T, how):
     return int((move.astype(object) ** 2).sum())
 
 
+def moments_of_the_text(n, how):
+    """Oracle: the module's formula for somebody with n cells, in 40 digits, with the weights that are used."""
+    b, weights = mpmath.mpf(how["bound"]), [mpmath.mpf(moment_weight(k, int(how["ramp"]))) / 2**20 for k in (n, n + 1)]
+    moved = 2 * mpmath.mpf(how["clip"]) / (mpmath.mpf(how["width"]) * (n + 1 + mpmath.mpf(how["shrink"])))
+    moved += 1 / mpmath.sqrt(b)
+    new = b * weights[1] * mpmath.sqrt(n) + n + 1
+    old = b * n * (weights[0] * mpmath.sqrt(2) * moved + (weights[0] - weights[1]) / mpmath.sqrt(2)) + n + 1
+    return new**2 + old**2
+
+
+@pytest.mark.parametrize("T", [1, 2, 9, 60])
+@pytest.mark.parametrize("shrink", [5.0, 40.0, 400.0])
+def test_the_bound_of_second_moments_is_the_largest_of_the_text_every_term_included(T, shrink):
+    """Half of the clip, or none of what weights lose, would pass all neighbours that were found."""
+    how = asked_moments(T, shrink=shrink)
+    with mpmath.workdps(40):
+        largest = max(moments_of_the_text(n, how) for n in range(T + 1))
+        assert largest <= second_moments(how) <= largest * (1 + mpmath.mpf("1e-5"))
+
+
 @pytest.mark.parametrize("T", [2, 24, 150])
 def test_one_rating_moves_second_moments_by_at_most_the_bound_and_comes_near_it(T):
     """People with ratings of one large value, or of opposite ones, everywhere; the new one has the last cell."""

@@ -94,10 +94,13 @@ def test_of_a_division_what_the_dearest_rating_pays_counts():
     assert price_together([bins, tables]) == Fraction(1, 4) + Fraction(tables.epsilon)
 
 
-def test_noise_costs_its_sensitivity_over_its_scale_rounded_up():
-    price = HistogramPart("level histogram", "30/7", (0, 1)).price
-    assert Fraction(price.epsilon) >= Fraction(14, 30)
-    assert Fraction(nextafter(price.epsilon, 0)) < Fraction(14, 30)
+@pytest.mark.parametrize("scale", ["3", "7", "10", "30", "1000/7", "123457/3"])
+def test_noise_costs_its_sensitivity_over_its_scale_rounded_up(scale):
+    """Some of these quotients lie above the float that is nearest to them."""
+    both, one = divided((-2, 2), ((16, 0),), ((1, 2),), scale), sums((-2, 0, 2), (1,), scale)
+    moves = {both.epsilon: 64, both.light_epsilon: 12, one.epsilon: 4, HistogramPart("h", scale, (0, 1)).epsilon: 2}
+    for stated, moved in moves.items():
+        assert Fraction(nextafter(stated, 0)) < moved / Fraction(scale) <= Fraction(stated)
 
 
 def test_the_published_stage_costs_its_supremum_which_data_sets_approach():

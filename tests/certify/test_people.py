@@ -16,16 +16,17 @@ from scipy.stats import norm
 
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import PUBLIC_FACTS
-from dpsr.certify.check import check_certificate
+from dpsr.certify.check import _against, check_certificate
 from dpsr.certify.normal_price import SAMPLER_SLACK, gaussian_delta, gaussian_epsilon
-from dpsr.certify.parts import HistogramPart
+from dpsr.certify.parts import ChannelPart, HistogramPart, Price
 from dpsr.certify.people import (
+    COUNTS,
+    INTERACTIONS,
     MOMENTS,
     MOST_NAMED,
     NAMES,
+    PRESENCE,
     QUESTIONS,
-    SQUARED_BOUND,
-    SQUARED_MOMENT_BOUND,
     NormalPart,
     PersonPart,
     RatingPart,
@@ -33,16 +34,18 @@ from dpsr.certify.people import (
     near_threshold,
     person_threshold,
     root_up,
+    squared_bound_of,
 )
 from dpsr.errors import PrivacyError
 
 B = 1 << 20
+NONE = "not protected"
 SCORES = {"bound": float(B), "clip": 1.5, "shrink": 40.0, "width": 0.8}
 
 
 def person(name="scores", deviations=3.0, **facts):
     """A question whose noise has so many times the deviation of one person's bound."""
-    bound = SQUARED_MOMENT_BOUND if name == MOMENTS else SQUARED_BOUND
+    bound = squared_bound_of(name)
     threshold = {"threshold": 8 * int(deviations * B)} if name == NAMES else {}
     return PersonPart(name, round(deviations**2 * bound), 0 if name == NAMES else 64, bound, **{**threshold, **facts})
 
@@ -70,7 +73,18 @@ def examined(record):
 # --- the price of a part ---
 
 
-@pytest.mark.parametrize(("name", "value", "one"), [(NAMES, 0, 2), (MOMENTS, 2, 2), ("scores", 4, 4), ("levels", 4, 4)])
+@pytest.mark.parametrize(
+    ("name", "value", "one"),
+    [
+        (NAMES, 0, 2),
+        (MOMENTS, 2, 2),
+        ("scores", 4, 4),
+        ("levels", 4, 4),
+        (COUNTS, 2, 2),
+        (INTERACTIONS, 2, 2),
+        (PRESENCE, 4, 4),
+    ],
+)
 def test_a_person_replaced_by_another_moves_sums_by_so_many_squared_bounds(name, value, one):
     part = person(name, 3.0)
     assert [part.squared_mu(unit) for unit in ("value", "rating", "user")] == [
@@ -270,8 +284,11 @@ def test_one_rating_names_at_most_one_item():
 
 
 def test_at_the_unit_value_the_same_items_are_there_so_names_add_nothing():
+    """One rating more may bring an item into the sum that nobody else has, as a person may."""
     assert person(NAMES).tail("value") == 0
-    assert person(NAMES).tail("user") > 0
+    assert person(NAMES).tail("rating") == person(NAMES).tail("user") > 0
+    low = certificate(*PARTS[:3], person(NAMES, threshold=4 * B))
+    assert low.protection["rating"].epsilon > certificate(*PARTS[:3]).protection["rating"].epsilon
 
 
 # --- composition ---
@@ -321,6 +338,26 @@ def test_the_unit_itself_pays_what_was_asked_for_unless_more_was_spent():
         assert exact_delta(squared_mu, more.epsilon) <= left
         assert exact_delta(squared_mu, more.epsilon * (1 - 1e-9)) > left * (1 - mpmath.mpf("1e-6"))
     assert more.epsilon > 0.5
+
+
+@pytest.mark.parametrize("unit", ["value", "rating"])
+def test_where_more_was_spent_than_was_asked_for_other_units_pay_four_times_that(unit):
+    spent = sum(Fraction(1, d * d) for d in (20, 4, 5, 6))
+    left = 1e-5 - SAMPLER_SLACK - (0 if unit == "value" else 1e-6)
+    price = certificate(*PARTS, nominal=0.1).protection[unit]
+    assert price.epsilon == pytest.approx(gaussian_epsilon(4 * spent, left), rel=1e-9)
+
+
+@pytest.mark.parametrize("delta", [1.5 * SAMPLER_SLACK, 2 * SAMPLER_SLACK, 1e-20, 3e-9, 0.07])
+def test_what_the_sampler_may_be_off_is_taken_from_delta_and_the_rest_is_rounded_down(delta):
+    """Where delta is hardly more than that, it is most of the price."""
+    made = certificate(*PARTS[:3], nominal=0.01, delta=delta, public={**certificate().public, "declared_items": 32})
+    left = Fraction(delta) - Fraction(SAMPLER_SLACK)
+    spent = sum(Fraction(1, d * d) for d in (20, 4, 5))
+    with mpmath.workdps(60):
+        assert exact_delta(spent, made.epsilon) <= mpmath.mpf(left.numerator) / left.denominator
+    for unit in ("user", "rating", "value"):
+        assert left * (1 - Fraction(1, 2**52)) <= Fraction(made._left_of_delta(made.parts, unit)) <= left
 
 
 def delta_of_two(first, second, epsilon):
@@ -376,7 +413,7 @@ def test_a_person_is_not_protected_by_questions_to_ratings():
     made = certificate(rating("levels"), rating("scores"), unit="rating")
     assert made.protection["user"] is None
     assert made.protection["value"].epsilon > made.epsilon
-    assert made.to_record()["protection"]["user"] == "not protected"
+    assert made.to_record()["protection"]["user"] == NONE
 
 
 def test_changing_one_rating_at_the_unit_user_is_not_covered_at_the_price_of_a_person():
@@ -403,7 +440,34 @@ def test_a_certificate_of_values_states_no_mu():
     public = {"facts": PUBLIC_FACTS["value"], "scale": "0:1:1", "levels": 2, **counts, "has_timestamps": False}
     made = certificate(part, unit="value", nominal=0.5, delta=0.0, public=public).to_record()
     assert examined(made) == []
+    assert made["protection"] == {"value": {"epsilon": 0.5, "delta": 0.0}, "rating": NONE, "user": NONE}
     assert "mu is stated, and no part has one" in examined({**made, "mu": 0.1})
+
+
+def test_parts_of_values_add_up_in_delta_too_and_have_no_price_among_those_of_people():
+    """A table that shows its level an eighth of the time, twice."""
+    part = ChannelPart("ratings", "made up", 4, (((9, 7), (7, 9)),), at_epsilon=0.0)
+    made = certificate(part, part, unit="value", nominal=0.5, delta=0.25)
+    assert made.epsilon == 0
+    assert 0.25 <= made.delta < 0.25 + 1e-15
+    assert certificate(*PARTS, part).epsilon == np.inf
+    assert set(certificate(*PARTS, part).protection.values()) - {None} == {Price(np.inf, 1e-5)}
+
+
+@pytest.mark.parametrize("n_ratings", [1, 3, 10, 63, 64, 65, 210, 123_457])
+def test_all_values_of_one_person_together_are_never_cheaper_than_their_sum(n_ratings):
+    made = certificate(HistogramPart("level histogram", "30", (0, 1)), unit="value", nominal=0.5, delta=0.0)
+    together = n_ratings * Fraction(made.epsilon)
+    assert together <= Fraction(made.epsilon_for_user(n_ratings)) <= together * (1 + Fraction(1, 2**51))
+
+
+def test_a_delta_that_was_not_asked_for_and_a_question_of_another_kind_of_release_are_refused_in_words():
+    part = ChannelPart("ratings", "made up", 10, (((520, 504), (504, 520)),), at_epsilon=0.0)
+    asked, not_asked = (certificate(part, unit="value", nominal=0.5, delta=delta) for delta in (0.02, 0.0))
+    assert not list(_against(asked))
+    assert [words for words in _against(not_asked) if "exceeds the 0.0 asked for" in words]
+    foreign = examined(certificate(person(COUNTS)).to_record())
+    assert foreign == ["every question to people is one that such a release asks"]
 
 
 def part_of(record, name):
@@ -510,6 +574,16 @@ def test_settings_that_are_missing_unknown_or_impossible_are_refused_in_words(se
     record = certificate(rating("scores"), unit="rating").to_record()
     record["parts"][0]["settings"] = settings
     assert len(examined(record)) == 1
+
+
+@pytest.mark.parametrize("name", ["scores", "levels", NAMES, MOMENTS])
+@pytest.mark.parametrize("times", [0.5, 2.0])
+def test_a_bound_on_another_grid_has_no_price(name, times):
+    """Half the steps for the same sums would be a quarter of the price."""
+    part = rating(name)
+    other = replace(part, settings={**part.settings, "bound": times * part.settings["bound"]})
+    with pytest.raises(PrivacyError, match="measured on a grid"):
+        other.squared_mu("rating")
 
 
 def test_a_lowered_clip_is_found_out_by_the_price_that_follows():

@@ -59,8 +59,8 @@ _DIGITS = 40
 _MARGIN = 1e-12
 """Far above what a few roundings of floats do."""
 
-_FARTHEST = 38.4
-"""Beyond so many deviations a tail is below the smallest float."""
+_FARTHEST = 38.5
+"""Beyond so many deviations a tail is below the smallest float, 5e-324: it is 1.4e-324 there."""
 
 _SLACK = Decimal(10) ** (5 - _DIGITS)
 """Far above what rounding does to a sum of a few thousand terms with `_DIGITS` digits and more."""

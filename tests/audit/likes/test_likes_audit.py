@@ -12,6 +12,7 @@ from dpsr.audit.people.auditing import finding_of
 from dpsr.audit.request import AuditRequest
 from dpsr.errors import ParameterError
 from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault.people.likes_vault import LikesVault
 
 DELTA, RISK = 1e-5, 1e-6
 
@@ -60,6 +61,14 @@ def test_one_run_finds_a_part_of_what_is_certified_and_a_pipeline_sold_below_its
     assert 1.0 < found.lower < 8.0, "epsilon = 8 sold as 1 is refuted"
 
 
+def test_noise_that_two_numbers_share_is_found(monkeypatch):
+    """The planted error: the second half of every answer has the noise of the first."""
+    assert not auditing.audit_noise(LikesSetting("rating", 3.0, DELTA)).rejected
+    drawn = LikesVault._draw
+    monkeypatch.setattr(LikesVault, "_draw", lambda self, variance, n: np.resize(drawn(self, variance, n // 2), n))
+    assert auditing.audit_noise(LikesSetting("rating", 3.0, DELTA)).rejected
+
+
 def test_a_fact_that_depends_on_people_is_found_behind_the_same_answers(monkeypatch):
     """The planted error: a number of people that nobody answered slips into what is released."""
     sound, seen = auditing._facts, []
@@ -78,7 +87,7 @@ def test_a_report_has_a_line_for_every_attack_and_a_release_is_audited_by_what_i
     report = audit_likes("user", 3.0, DELTA, seed=1, canaries=2_000)
     assert not report.rejected
     assert not report.curator_only
-    assert len(report.findings) == 8
+    assert len(report.findings) == 9
 
 
 def test_what_makes_no_sense_is_refused():

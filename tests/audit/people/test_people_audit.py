@@ -12,7 +12,7 @@ from planting import planted
 from dpsr import DPSR, Scale
 from dpsr.audit.people.auditing import audit_one_run, audit_people, finding_of
 from dpsr.audit.people.crowd import CanaryPeople
-from dpsr.audit.people.invariance import audit_blocks, audit_other_people
+from dpsr.audit.people.invariance import audit_blocks, audit_noise, audit_other_people
 from dpsr.audit.people.membership import tell, tell_one_run
 from dpsr.audit.people.planted import PLANTED
 from dpsr.audit.people.questions import Setting, people_counted, scores, scores_twice
@@ -94,7 +94,7 @@ def test_a_report_has_a_line_for_every_attack():
     report = audit_people("user", STARS, 3.0, DELTA, seed=1, canaries=2_000)
     assert not report.rejected
     assert not report.curator_only
-    assert len(report.findings) == 6
+    assert len(report.findings) == 7
 
 
 # --- errors planted in the library itself, one line each ---
@@ -112,6 +112,8 @@ HALVES = "np.sort(np.concatenate([indptr, (indptr[:-1] + indptr[1:]) // 2]))"
 SCORES, TWICE = "scores of items, one person or rating each", "scores of items, asked twice"
 COUNTED = "levels and activity, one person more"
 OTHERS = "everything after the noisy answers, on other people"
+OWN = "noise of its own for every number"
+DRAWN = "self._draw(part.variance, len(exact))"
 
 
 def behind_the_same_answers():
@@ -142,6 +144,18 @@ ERRORS = (
         ((PeopleVault._noisy, "if absent is not None:", "noisy[0] = exact[0]\n        if absent is not None:"),),
         COUNTED,
         lambda: asked(people_counted, n=1 << 9),
+    ),
+    Error(
+        "no noise on one number in a hundred",
+        ((PeopleVault._noisy, DRAWN, f"np.where(np.arange(len(exact)) % 100 == 99, 0, {DRAWN})"),),
+        OWN,
+        lambda: audit_noise(setting(3.0)),
+    ),
+    Error(
+        "one noise for two cells that lie apart",
+        ((PeopleVault._noisy, DRAWN, "np.resize(self._draw(part.variance, (len(exact) + 1) // 2), len(exact))"),),
+        OWN,
+        lambda: audit_noise(setting(3.0, "rating")),
     ),
     Error(
         "the exact number of people among the settings",

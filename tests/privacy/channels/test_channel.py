@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 from dpsr import Scale
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels import Channel, calibrated_laplace, gaussian, laplace, randomised_response
-from dpsr.privacy.channels.channel import BITS, to_weights
+from dpsr.privacy.channels.channel import BITS, _draw_tails, to_weights
 from dpsr.privacy.noise import NoiseSource
 
 STARS = Scale(1, 5)
@@ -73,6 +73,20 @@ def test_the_guide_table_decides_exactly_as_the_cumulative_integers_would(channe
     tails = twin.fork().words(len(levels))[open_rows] >> np.uint64(18)
     for i, tail in zip(open_rows, tails, strict=True):
         assert symbols[i] == np.searchsorted(cumulative[levels[i]], heads[i] | tail, side="right")
+
+
+@pytest.mark.parametrize("channel", [laplace(STARS, 0.7), gaussian(STARS, 1.0, 1e-5)])
+def test_a_word_at_the_end_of_a_symbol_is_the_first_of_the_next(channel):
+    """Once in 2**62 draws; one off, and a symbol whose cell is empty would come out."""
+    cumulative = np.cumsum(channel.weights, axis=1, dtype=np.uint64)
+    for row, edges in enumerate(cumulative):
+        words = np.concatenate([edges[:-1], edges - np.uint64(1)])
+        words = words[words < edges[-1]]
+        heads, tails = (words >> np.uint64(46)).astype(np.uint16), words & np.uint64(2**46 - 1)
+        rows, symbols = np.full(len(words), row), np.zeros(len(words), dtype=np.uint16)
+        _draw_tails(rows, heads, tails, np.arange(len(words)), cumulative, symbols)
+        assert (symbols == np.searchsorted(edges, words, side="right")).all()
+        assert (channel.weights[row, symbols] > 0).all()
 
 
 def test_the_last_symbol_and_the_first_are_reachable_and_no_other_is_invented():
@@ -147,6 +161,26 @@ def test_a_stream_reads_the_same_at_any_place_and_no_two_streams_agree():
     assert (one.half_words(7, 333) == halves[333:340]).all()
     for other in (two, one.fork(), NoiseSource.seeded(6).stream()):
         assert (other.words(1000) != whole).mean() > 0.99
+
+
+def test_no_question_reads_what_belongs_to_another():
+    """Nor the second stream of another: tails of one question would be heads of the next."""
+    noise = NoiseSource.seeded(5)
+    streams = [noise.stream() for _ in range(20)]
+    words = np.concatenate([one.words(50) for stream in streams for one in (stream, stream.fork())])
+    assert len(np.unique(words)) == len(words)
+
+
+def test_all_of_the_key_is_the_systems_and_the_name_of_draws_shows_none_of_it():
+    keys = np.array([list(NoiseSource.system()._key) for _ in range(40)])
+    assert keys.shape == (40, 32)
+    assert (np.sort(keys, axis=0)[0] != np.sort(keys, axis=0)[-1]).all(), "a byte that is always the same"
+    noise = NoiseSource.seeded(5)
+    key, name = noise._key.hex(), noise.identity
+    assert len(name) == 32
+    assert not {key[at : at + 6] for at in range(59)} & {name[at : at + 6] for at in range(27)}
+    noise.stream()
+    assert noise.identity != name
 
 
 def test_noise_is_the_counter_mode_of_the_standard_cipher():

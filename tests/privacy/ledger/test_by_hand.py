@@ -454,6 +454,7 @@ FORCED = {
     "a release without a charge": {**RELEASE, "charge": "9" * 32},
     "a second release": {**RELEASE, "charge": "a" * 32, "method": "default", "epsilon": "1/100"},
     "a release dearer than its charge": {**RELEASE, "epsilon": "2/10"},
+    "a release of more delta than its charge": {**RELEASE, "delta": "1/2"},
     "a release by another method": {**RELEASE, "method": "default"},
     "a release without a manifest": {**RELEASE, "manifest": None},
     "a day that is none": {"at": "2026-02-30T09:00:00+00:00"},

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chi2
 
 from dpsr.errors import PrivacyError
-from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.noise import NoiseSource, normal
 from dpsr.privacy.noise.normal import _below, _coin, _draw_many, _keep, _round_exactly, _round_many, rounded_normal
 
 DRAWS = 200_000
@@ -109,6 +109,8 @@ def test_deviates_that_agree_in_64_bits_are_told_apart_by_64_more_which_they_kee
     assert (below, u, v, at) == (True, (5, 7, True), (5, 9, True), 2)
     again, u, _, at = _below(words, 2, u, same)
     assert (again, u, at) == (False, (5, 7, True), 3)
+    coin, x, at = _keep(np.array([5, 9, 7], dtype=np.uint64), 0, 0, same)
+    assert (coin, x, at) == (1, (5, 7, True), 3), "the fraction that is kept has the bits by which it was compared"
 
 
 def test_words_that_run_out_in_the_middle_of_a_draw_are_read_again():
@@ -138,6 +140,33 @@ def test_rounding_reads_on_where_the_bits_it_has_leave_the_integer_open():
     assert _round_exactly(1, 0, [half], Spare()) == 1
     assert _round_exactly(1, 0, [half - 1, (1 << 64) - 1], Spare(0)) == 0
     assert _round_exactly(3, 1, [0], Spare(0, 1)) == 2, "sqrt 3 = 1.73"
+
+
+@pytest.mark.parametrize("variance", [3 << 54, (3 << 70) + 1, (3 << 100) + 7])
+def test_words_that_are_read_on_decide_and_are_none_of_those_that_were_drawn_with(variance, monkeypatch):
+    """Taken for zeros, or read where draws begin, they would make some whole numbers likelier than others."""
+    x, ones = straddling(variance, 5), (1 << 64) - 1
+    assert [_round_exactly(variance, 0, [x], Spare(end, end, end)) for end in (0, ones)] == [5, 6]
+    streams, noise = [], NoiseSource.seeded(3)
+
+    class Noted(normal._Spare):
+        def __init__(self, stream):
+            streams.append(stream)
+            super().__init__(stream)
+
+    monkeypatch.setattr(normal, "_Spare", Noted)
+    rounded_normal(variance, 10, noise)
+    drawn = [NoiseSource.seeded(3).stream().words(1_000), noise.stream().words(1_000)]
+    assert not np.isin(streams[0].words(1_000), np.concatenate(drawn)).any()
+
+
+@pytest.mark.parametrize(("chunk", "words_per_draw"), [(7, 3), (1, 1), (64, 2)])
+def test_the_draws_are_those_of_one_long_read_however_it_is_cut(chunk, words_per_draw, monkeypatch):
+    """Also where a draw is longer than the words at hand: it begins again with the same ones."""
+    whole = rounded_normal(10**12, 500, NoiseSource.seeded(8))
+    monkeypatch.setattr(normal, "_CHUNK", chunk)
+    monkeypatch.setattr(normal, "_WORDS_PER_DRAW", words_per_draw)
+    assert (rounded_normal(10**12, 500, NoiseSource.seeded(8)) == whole).all()
 
 
 def test_floating_point_rounds_only_what_whole_numbers_round_alike():

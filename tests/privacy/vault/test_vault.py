@@ -383,6 +383,21 @@ def test_two_vaults_never_draw_the_same_noise_and_two_questions_neither(ratings)
     assert (a != c).any()
 
 
+def test_every_number_of_every_answer_has_noise_of_its_own(ratings, division, contrasts):
+    """All ratings are threes, so every answer is known but for its noise. None is without, and no two have the same,
+    nor one the other's with another sign: their sum or difference would be exact."""
+    threes = replace(ratings, levels=np.full_like(ratings.levels, 2))
+    v, division = Vault(threes, 1.0, noise=NoiseSource.seeded(0)), replace(division, pooled=48)
+    counts = v.histogram(np.arange(5), epsilon=1e-4).values - [0, 0, len(threes), 0, 0]
+    total = v.total(3.0, epsilon=1e-4).values / (STARS.width / 2 / VALUE_GRID)
+    sums = v.divided_sums(3.0, 1.5, division=division, epsilon=1e-4, contrasts=contrasts)
+    step = STARS.width / 2 / VALUE_GRID / DIVIDED_GRID
+    noise = np.abs(np.rint(np.concatenate([counts, total, *(one.values / step for one in sums)])))
+    assert len(noise) > 100
+    assert noise.min() > 0
+    assert len(np.unique(noise)) == len(noise)
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 5.0, 20.0])
 @pytest.mark.parametrize("weight", [0.3125, 0.5, 0.6875])
 def test_gaussian_noise_never_helps_sums_at_a_delta_worth_the_name(epsilon, weight):

@@ -6,7 +6,7 @@ All bounds of one report hold together at 95 % confidence: half of the risk is t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,7 @@ from dpsr.audit.likes.questions import (
 )
 from dpsr.audit.people.auditing import CANARIES, EACH, OTHERS, attempted, every_finding, generator_of
 from dpsr.audit.people.crowd import CanaryPeople
-from dpsr.audit.people.invariance import differences
+from dpsr.audit.people.invariance import FAINT, differences, own_noise, unknown_items
 from dpsr.audit.people.membership import Told, tell_one_run
 from dpsr.audit.replay import Tape
 from dpsr.certify.people import COUNTS, NormalPart
@@ -35,11 +35,13 @@ from dpsr.pipeline.dpsr import DPSR
 from dpsr.pipeline.estimator import check_unit
 from dpsr.pipeline.likes import check_likes
 from dpsr.privacy.noise import NoiseSource
+from dpsr.privacy.vault.people import NoisyAnswer
+from dpsr.privacy.vault.people.likes_vault import LikesVault
 from dpsr.release.likes import LikesRelease
 
 Report = Callable[[str], None]
 
-_PEOPLE = 60
+_PEOPLE, _CELLS = 60, 40
 
 _COUNTED = {"weighted counts": counts, "weighted counts, asked twice": counts_twice}
 _PEOPLE_NUMBERED = {"how many people": people_numbered, "names": names}
@@ -67,7 +69,7 @@ def audit_likes(
     setting = LikesSetting(unit, epsilon, delta)
 
     def same() -> list[Finding]:
-        return [audit_blocks(setting), audit_other_people(pipeline, claim=epsilon)]
+        return [audit_noise(setting), audit_blocks(setting), audit_other_people(pipeline, claim=epsilon)]
 
     def one_run(alpha: float) -> Told:
         return audit_one_run(pipeline, delta=delta, alpha=alpha, rng=rng, canaries=canaries)
@@ -113,17 +115,26 @@ def audit_blocks(setting: LikesSetting) -> Finding:
     answers, sizes = [], (3, 7, 1 << 20)
     for block in sizes:
         vault = setting.open(crowd.likes(50, block=block), crowd.declared, NoiseSource.seeded(3))
-        cells = np.arange(vault.n_cells)[-40:]
-        flat = np.full(len(cells), 1 / len(cells))
-        asked = [
-            vault.numbers(0.1, cells),
-            vault.counts(0.1, cells),
-            vault.presence_moments(0.1, cells, flat, np.ones(len(cells))),
-        ]
-        answers.append([one.values for one in asked])
+        answers.append([one.values for one in _asked(vault)])
     same = all(np.array_equal(a, b) for again in answers[1:] for a, b in zip(answers[0], again, strict=True))
     detail = "the same answers, to the last step" if same else "a person in two blocks counts as two"
     return Finding("the same people in other blocks", setting.epsilon, 0.0 if same else np.inf, len(sizes), detail)
+
+
+def _asked(vault: LikesVault) -> list[NoisyAnswer]:
+    """One question of every kind, about some cells."""
+    cells = np.arange(vault.n_cells)[-_CELLS:]
+    flat = np.full(len(cells), 1 / len(cells))
+    moments = vault.presence_moments(0.1, cells, flat, np.ones(len(cells)))
+    return [vault.numbers(0.1, cells), vault.counts(0.1, cells), moments]
+
+
+def audit_noise(setting: LikesSetting) -> Finding:
+    """Nobody has anything on the list, so that answers are noise alone."""
+    crowd = CanaryPeople.toss(_PEOPLE, 4, STARS, np.random.default_rng(13))
+    vault = replace(setting, epsilon=FAINT).open(crowd.likes(50), unknown_items(crowd), NoiseSource.seeded(3))
+    numbers, counts, moments = (one.values / one.noise for one in _asked(vault))
+    return own_noise([numbers, counts, moments[np.triu_indices(_CELLS, 1)]], claim=setting.epsilon)
 
 
 def audit_one_run(

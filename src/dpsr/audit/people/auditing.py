@@ -17,7 +17,7 @@ import numpy as np
 from dpsr.arrays import Floats
 from dpsr.audit.findings import CONFIDENCE, AuditReport, Finding
 from dpsr.audit.people.crowd import CanaryPeople
-from dpsr.audit.people.invariance import audit_blocks, audit_other_people
+from dpsr.audit.people.invariance import audit_blocks, audit_noise, audit_other_people
 from dpsr.audit.people.membership import Told, tell, tell_one_run
 from dpsr.audit.people.planted import PLANTED
 from dpsr.audit.people.questions import Setting, Trial, people_counted, scores, scores_twice
@@ -56,7 +56,7 @@ def audit_people(
     setting = Setting(unit, scale, epsilon, delta)
 
     def same() -> list[Finding]:
-        return [audit_blocks(setting), audit_other_people(pipeline, scale, claim=epsilon)]
+        return [audit_noise(setting), audit_blocks(setting), audit_other_people(pipeline, scale, claim=epsilon)]
 
     def one_run(alpha: float) -> Told:
         return audit_one_run(pipeline, scale, delta=delta, alpha=alpha, rng=rng, canaries=canaries)
@@ -89,10 +89,10 @@ def every_finding(
     rng: np.random.Generator,
     progress: Report,
 ) -> tuple[Finding, ...]:
-    """Trials of single questions, what must make no difference, and a guess at `what` from one run of everything."""
+    """Trials of single questions, what must differ or must not, and a guess at `what` from one run of everything."""
     half = (1 - CONFIDENCE) / 2
     findings = attempted(trials, delta, half, noise, rng, progress)
-    progress("the same people in other blocks, other people behind the same answers")
+    progress("noise number by number, the same people in other blocks, other people behind the same answers")
     findings += same()
     progress("whole pipeline, one run with canary people")
     told = one_run(half)

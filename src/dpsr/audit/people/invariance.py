@@ -1,28 +1,38 @@
-"""What must make no difference at all: other people behind the same answers, and how people lie in blocks.
+"""What must make no difference at all: other people behind the same answers, and how people lie in blocks; and what
+must differ: the noise of any two numbers.
 
-A difference has no false alarm, and there is no epsilon for it: what is found then is infinite.
+None of these has a false alarm, and there is no epsilon for what they find: it is infinite.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from dpsr.arrays import Floats
 from dpsr.audit.findings import Finding
-from dpsr.audit.people.crowd import CanaryPeople
+from dpsr.audit.people.crowd import OTHER_ITEMS, CanaryPeople
 from dpsr.audit.people.questions import Setting, unlearned
 from dpsr.audit.replay import Tape, same_value
 from dpsr.engine.raw import InteractionTable, RawTable
 from dpsr.pipeline.dpsr import DPSR
 from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.vault.people import RatingVault
+from dpsr.privacy.vault.people import NoisyAnswer, PeopleVault, RatingVault
 from dpsr.release.people import ItemRelease
 from dpsr.types import Scale
 
 _PEOPLE = 60
+
+FAINT = 0.01
+"""The epsilon at which noise is compared: its deviation is thousands of millions of steps, so that numbers of different
+questions that come from the same draw agree in nine digits."""
+
+_APART = 1e-8
+"""Deviations by which two numbers differ that have noise of their own, under the seed that is looked at."""
 
 
 def audit_other_people(pipeline: DPSR, scale: Scale, *, claim: float) -> Finding:
@@ -73,16 +83,44 @@ def audit_blocks(setting: Setting) -> Finding:
     sizes = (3, 7, 1 << 20)
     for block in sizes:
         vault = setting.open(crowd.table(50, block=block), crowd.declared, NoiseSource.seeded(3))
-        side = unlearned(setting.scale, vault.n_cells)
-        asked = [
-            vault.totals(0.1),
-            vault.activity(0.1),
-            vault.coefficients(0.1, side),
-            vault.scores(0.1, side, alpha=1),
-        ]
-        if isinstance(vault, RatingVault):
-            asked.append(vault.rating_scores(0.1, side, level=0.0, shrink=40.0))
-        answers.append([one.values for one in asked])
+        answers.append([one.values for one in _asked(setting, vault)])
     same = all(np.array_equal(a, b) for again in answers[1:] for a, b in zip(answers[0], again, strict=True))
     detail = "the same answers, to the last step" if same else "a person in two blocks counts as two"
     return Finding("the same people in other blocks", setting.epsilon, 0.0 if same else np.inf, len(sizes), detail)
+
+
+def _asked(setting: Setting, vault: PeopleVault) -> list[NoisyAnswer]:
+    """One question of every kind."""
+    side = unlearned(setting.scale, vault.n_cells)
+    asked = [
+        vault.totals(0.1),
+        vault.activity(0.1),
+        vault.coefficients(0.1, side),
+        vault.scores(0.1, side, alpha=1),
+    ]
+    if isinstance(vault, RatingVault):
+        asked.append(vault.rating_scores(0.1, side, level=0.0, shrink=40.0))
+    return asked
+
+
+def audit_noise(setting: Setting) -> Finding:
+    """Nobody rated anything on the list, so that answers are noise alone."""
+    crowd = CanaryPeople.toss(_PEOPLE, 4, setting.scale, np.random.default_rng(13))
+    vault = replace(setting, epsilon=FAINT).open(crowd.table(50), unknown_items(crowd), NoiseSource.seeded(3))
+    return own_noise([one.values / one.noise for one in _asked(setting, vault)], claim=setting.epsilon)
+
+
+def unknown_items(crowd: CanaryPeople) -> pa.Array:
+    """A list of items, none of which anybody in a crowd has."""
+    return pa.array(np.arange(OTHER_ITEMS, dtype=np.int64) + len(crowd.declared))
+
+
+def own_noise(answers: Sequence[Floats], *, claim: float) -> Finding:
+    """Whether every number of answers that are noise alone, in deviations, has some, and no two the same to a sign.
+
+    Whoever sees a number without noise knows its sum; of two with the same, their sums' difference, or their sum.
+    """
+    noise = np.sort(np.abs(np.concatenate([one.ravel() for one in answers])))
+    own = bool(np.diff(noise, prepend=0.0).min() > _APART)
+    detail = "no two alike, and none without" if own else "a number is without noise, or two have the same"
+    return Finding("noise of its own for every number", claim, 0.0 if own else np.inf, len(noise), detail)

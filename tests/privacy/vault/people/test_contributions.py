@@ -240,6 +240,16 @@ def test_second_moments_are_products_above_the_diagonal_and_a_single_cell_has_no
     assert not asked(MOMENTS, [person(1)]).any()
 
 
+@pytest.mark.parametrize("items", [[3, 3], [3, 3, 3, 5], [0, 5, 0, 5, 2, 2, 2, 2]])
+def test_items_of_one_name_count_once(items):
+    """7, 07 and 007 are three items and one name: three weights on it would be longer than the bound."""
+    out, names = np.zeros(6, dtype=np.int64), sorted(set(items))
+    add.add_names(np.array([0, len(items)]), np.array(items), np.arange(6), 4096, out)
+    assert np.flatnonzero(out).tolist() == names
+    assert out[names] == pytest.approx(GRID / np.sqrt(len(names)), rel=1e-5)
+    assert (out.astype(object) ** 2).sum() <= GRID**2
+
+
 def test_which_items_of_somebody_count_for_names_does_not_depend_on_others():
     """Somebody with 5,000 items: the same 4,096 of them, whoever else is there."""
     one, others = person(5_000, 1), [person(n, n) for n in (3, 2_000)]

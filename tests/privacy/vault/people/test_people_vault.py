@@ -15,6 +15,7 @@ from spark_cases import needs_spark, on_spark
 from dpsr import DPSR, Ratings, Scale
 from dpsr.certify.check import check_certificate
 from dpsr.certify.normal_price import SAMPLER_SLACK, affordable_squared_mu, gaussian_delta
+from dpsr.certify.one_rating import moment_weight
 from dpsr.certify.people import PersonPart, RatingPart
 from dpsr.data import realistic
 from dpsr.engine.disk import ITEMS, DiskTable
@@ -24,6 +25,7 @@ from dpsr.errors import PrivacyError
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
+from dpsr.privacy.vault.people.rating_vault import _add_rating_moments, _add_rating_scores
 from dpsr.types.item_side import ACTIVITY_BINS, HASHED_CELLS, ItemSide, hashed_cells, spelt
 
 STARS = Scale(1, 5)
@@ -141,6 +143,43 @@ def test_scores_at_the_unit_rating_reach_most_of_their_bound():
     assert square > 0.6 * part.squared_sensitivity("rating")
 
 
+def kernel_rows(rows, level):
+    """Pointers, cells and residuals at `side()`, as the kernels of the unit `rating` take them."""
+    raw, at = ratings(rows), side()
+    cells = raw.mask.item_ids.to_numpy()[raw.mask.items]
+    y = (raw.values - STARS.midpoint) / (STARS.width / 2)
+    return raw.mask.indptr, cells, y / at.spread - level - at.effects[cells]
+
+
+def without_noise(rows, ask):
+    """The exact sums of a question at the unit `rating`, in deviations of the noise, and its receipt."""
+    vault = opened(rows, RatingVault)
+    vault._draw = lambda variance, n: np.zeros(n, dtype=np.int64)
+    answer, part = ask(vault), vault.certificate().parts[0]
+    return np.rint(answer.values * (sqrt(part.variance) / answer.noise)), part.settings
+
+
+@pytest.mark.parametrize("shrink", [0.0, 7.0, 40.0])
+def test_sums_of_ratings_are_made_with_the_settings_on_their_receipt(shrink):
+    """The bound is computed from these: a receipt of more shrinkage, or a narrower clip, would be one of less noise."""
+    rows = table()
+    found, how = without_noise(rows, lambda vault: vault.rating_scores(0.1, side(), level=0.5, shrink=shrink))
+    out = np.zeros((J, 2), dtype=np.int64)
+    _add_rating_scores(*kernel_rows(rows, 0.5), how["clip"], how["shrink"], how["width"], out)
+    np.testing.assert_array_equal(found, out)
+
+
+def test_second_moments_of_ratings_are_made_with_the_settings_on_their_receipt():
+    rows, asked = table(), np.arange(0, J, 2)
+    found, how = without_noise(rows, lambda vault: vault.rating_moments(0.1, side(), asked, level=0.5))
+    place, out = np.full(J, -1), np.zeros((len(asked), len(asked)), dtype=np.int64)
+    place[asked] = np.arange(len(asked))
+    weights = np.array([moment_weight(n, int(how["ramp"])) for n in range(int(how["cells"]) + 1)])
+    _add_rating_moments(*kernel_rows(rows, 0.5), place, how["clip"], how["shrink"], how["width"], weights, out)
+    np.testing.assert_array_equal(found, np.triu(out, 1))
+    assert np.count_nonzero(out) > 50
+
+
 # --- what is charged ---
 
 
@@ -187,6 +226,20 @@ def test_names_beyond_the_budget_are_refused_too():
     vault.totals(0.95)
     with pytest.raises(PrivacyError, match="Nothing was drawn"):
         vault.names(0.1, np.arange(HASHED_CELLS))
+
+
+@pytest.mark.parametrize("unit", VAULTS)
+def test_names_are_asked_once_for_they_take_all_of_delta_that_is_kept_for_them(unit):
+    """Two questions with a threshold for the whole of it each would be dearer than the epsilon that was asked for."""
+    noise = NoiseSource.seeded(1)
+    vault = opened(table(), VAULTS[unit], declared=None, noise=noise)
+    vault.names(0.1, np.arange(HASHED_CELLS))
+    drawn, spent = noise.identity, vault.spent
+    with pytest.raises(PrivacyError, match=r"1e-06 that is kept for them\. Nothing was drawn\. Ask for names once"):
+        vault.names(0.1, np.arange(HASHED_CELLS))
+    assert (noise.identity, vault.spent) == (drawn, spent)
+    vault.totals(vault.left)
+    assert vault.certificate().epsilon == 3.0
 
 
 @pytest.mark.parametrize("unit", VAULTS)
@@ -310,6 +363,45 @@ def test_the_noise_has_the_stated_deviation_and_five_per_cent_off_is_rejected(un
     assert variance_is_off(draws / 1.05)
 
 
+def noise_alone(unit):
+    """Everything a vault can be asked, one question after the other, where nobody rated anything on the list: noise in
+    whole steps, number by number."""
+    vault, found = opened(table() + np.array([0, J, 0]), VAULTS[unit], epsilon=0.01), []
+    for case in [case for case in QUESTIONS if case[0] == unit]:
+        answer = QUESTIONS[case](vault)
+        part = vault.certificate().parts[-1]
+        values = answer.values if "moments" not in case[1] else answer.values[np.triu_indices(len(answer.values), 1)]
+        assert values.size == part.numbers
+        found.append(np.rint(values.ravel() * (sqrt(part.variance) / answer.noise)).astype(np.int64))
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("unit", VAULTS)
+def test_every_number_of_every_answer_has_noise_of_its_own(unit):
+    """None is without, and no two have the same, nor one the other's with another sign: their sum or difference would
+    be exact. With deviations of thousands of millions, two of some hundred numbers do not meet by chance."""
+    noise = np.abs(noise_alone(unit))
+    assert len(noise) > 500
+    assert noise.min() > 0
+    assert len(np.unique(noise)) == len(noise)
+
+
+@pytest.mark.parametrize("unit", VAULTS)
+def test_no_hashed_cell_is_without_noise_of_its_own(unit):
+    """All 65,536 of them but those in which somebody rated something; a few may meet by chance in so many draws."""
+    vault = opened(table(), VAULTS[unit], epsilon=0.01, declared=None)
+    answer = {
+        "user": lambda: vault.scores(0.1, side(HASHED_CELLS), alpha=0.7),
+        "rating": lambda: vault.rating_scores(0.1, side(HASHED_CELLS), level=0.5, shrink=40.0),
+    }[unit]()
+    part = vault.certificate().parts[0]
+    empty = np.delete(answer.values, np.unique(hashed_cells(DECLARED)), axis=0)
+    noise = np.abs(np.rint(empty.ravel() * (sqrt(part.variance) / answer.noise)))
+    assert len(noise) > 130_000
+    assert noise.min() > 0
+    assert len(np.unique(noise)) > len(noise) - 100
+
+
 # --- names ---
 
 
@@ -369,6 +461,7 @@ def test_an_item_to_which_nobody_gave_a_weight_cannot_pass_however_large_its_noi
         "rating": RatingPart("names", 1 << 60, 0, {"bound": float(1 << 20)}, 0),
     }
     monkeypatch.setattr(vault, "_describe_names", lambda *_, **__: low[unit])
+    monkeypatch.setattr(vault, "_charge", lambda part: None)  # such a threshold is refused
     cells = vault._reader.cell_of
     named = vault.names(0.5, cells[:1])
     assert set(named.to_pylist()) <= {one for one, c in zip(spelt(vault._items), cells, strict=True) if c == cells[0]}

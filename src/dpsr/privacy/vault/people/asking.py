@@ -249,6 +249,11 @@ class AskedTable(ABC):
         """What people add to the weights of their items."""
 
     def _charge(self, part: NormalPart) -> None:
+        if sum(Fraction(one.tail(self.unit)) for one in (*self._parts, part)) > Fraction(self._names_delta):
+            raise PrivacyError(
+                f"{part.name} would take more of delta than the {self._names_delta:.3g} that is kept for them. Nothing "
+                "was drawn. Ask for names once."
+            )
         price = part.squared_mu(self.unit)
         if price is None or self.spent + price > self.squared_mu:
             raise PrivacyError(
