@@ -180,6 +180,8 @@ FORGERIES: dict[str, Callable[[Path], None]] = {
     "reasons struck out": _certificate(lambda record: record.update(private=False, reasons=[])),
     "prices that add up otherwise": _certificate(lambda record: record.update(composition=COMPOSITIONS["value"])),
     "a promise for a version": _certificate(lambda record: record.update(software="dpsr 0.1.0: epsilon = 0.01")),
+    "a sentence for a mechanism": _part(2, mechanism="approved by the authority at epsilon = 0.01"),
+    "a mechanism that was asked for less": _part(2, settings={"nominal": 0.01}),
     "a model that was asked for less": _json("model.json", lambda record: record["settings"].update(epsilon=0.01)),
     "a number that is none": _json("model.json", lambda record: record.update(overall=float("nan"))),
     "a model of another method": _json("model.json", lambda record: record.update(method="raw")),

@@ -118,7 +118,12 @@ CERTIFICATES = {
     "sums without weights": (part(SUMS, weights=[], light=[]), "positive sensitivity"),
     "an output for no symbol": (part(CHANNEL, outputs=[1.0, 2.0]), "as many sums and symbols"),
     "a setting nobody knows": (part(CHANNEL, settings={"trust": 1.0}), "nobody knows"),
-    "a mechanism in colours": (part(CHANNEL, mechanism="\x1b[2J"), "form"),
+    "a mechanism in colours": (part(CHANNEL, mechanism="\x1b[2J"), "must be one of"),
+    "a mechanism that is a sentence": (
+        part(CHANNEL, mechanism="approved by the authority at epsilon = 0.01"),
+        "must be one of",
+    ),
+    "a mechanism that was asked for less": (part(CHANNEL, settings={"nominal": 0.01}), "not what the certificate"),
     "a part of a kind nobody knows": (part(HISTOGRAM, kind="rumour"), "no kind this version knows"),
     "a part that is no part": (lambda r: r["parts"].__setitem__(0, 7), "no kind this version knows"),
     "a part dropped": (lambda r: r["parts"].pop(), "add up to"),

@@ -133,7 +133,11 @@ def _terms(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
     yield Check(fitting, "every question to people is one that such a release asks")
     fit = all(_sizes_fit(part, certificate.public) for part in certificate.parts)
     yield Check(fit, "every part has as many sums and symbols as its description and the public counts ask for")
+    asked = {"nominal": certificate.nominal, "nominal_delta": certificate.nominal_delta}
     for part in certificate.parts:
+        if isinstance(part, ChannelPart) and asked.keys() & part.settings.keys():
+            same = all(part.settings.get(name, figure) == figure for name, figure in asked.items())
+            yield Check(same, f"{part.name}: {'what' if same else 'not what'} the certificate says was asked for")
         if isinstance(part, DividedSumsPart):
             yield Check(_weights_fit(part), f"{part.name}: the weights of a rating add up to all of it or to one share")
 
