@@ -276,3 +276,11 @@ def test_nor_does_the_card_of_values_with_a_delta():
     release = DPSR.paper(rank=2).reconstruct(private).release
     (shown,) = re.findall("δ = ([^ ]+) per rating", card(release.contents))
     assert release.certificate.delta <= float(shown) <= 1.001 * release.certificate.delta
+
+
+def test_odds_on_the_card_of_people_are_about_being_there():
+    ratings = realistic(0, n_users=80, n_items=30, n_ratings=900)
+    page = card(DPSR(2.0, unit="user", delta=1e-6).fit(ratings).release)
+    assert "Whatever somebody believed about whether one person is there before" in page
+    assert "It costs more than twice ε to hide what somebody rated who is known to be there" in page
+    assert "What a guess whether one person is there can become" in page

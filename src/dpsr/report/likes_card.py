@@ -19,11 +19,23 @@ from dpsr.release.likes.personalised import model_of, own_rows
 from dpsr.release.lists.ranking import score_pairs
 from dpsr.report.made_up import made_up_likes_facts
 from dpsr.report.page import Limit, Name, display_name
-from dpsr.report.people_card import LIMITS, KnownItem, item_side_card
+from dpsr.report.people_card import LIMITS, KnownItem, Protected, item_side_card
 
 _PROTECTED = {
-    "user": ("People are protected", "one person", "with everything they did: that they are there at all"),
-    "rating": ("Interactions are protected", "one interaction", "that it exists, its weight and its time"),
+    "user": Protected(
+        "People are protected",
+        "one person",
+        "with everything they did: that they are there at all",
+        "whether one person is there",
+        "what somebody did who is known to be there",
+    ),
+    "rating": Protected(
+        "Interactions are protected",
+        "one interaction",
+        "that it exists, its weight and its time",
+        "whether one interaction exists",
+        "the weight of one that is known to exist",
+    ),
 }
 
 _SAID_OF_LIKES = {
