@@ -451,6 +451,12 @@ def test_a_table_that_lost_a_column_is_refused(release, table):
 SETTINGS = "the model was made with another epsilon, delta or unit than the certificate says was asked for"
 
 
+def test_settings_of_another_method_are_refused(release):
+    """The card shows them, as if the release had been made with them."""
+    found = rewrite(release, "model.json", lambda record: record["settings"].update(alpha=0.3, n_neighbors=7))
+    refused(release, found, "the model's settings are not those of its method")
+
+
 @pytest.mark.parametrize("settings", [{"epsilon": 0.01}, {"delta": 1e-6}, {"unit": "user"}], ids=str)
 def test_settings_that_the_certificate_does_not_bear_out_are_refused(release, settings):
     """The card shows them."""
