@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -158,6 +159,24 @@ def _more_columns(folder: Path) -> None:
     pq.write_table(table.append_column("raw", table["rating"]), folder / "ratings.parquet")
 
 
+def _footer(change: Callable[[bytes, pa.Table], bytes]) -> Callable[[Path], None]:
+    """What the footer of the table says of its rows besides them, which other readers show and believe."""
+
+    def edit(folder: Path) -> None:
+        file = folder / "ratings.parquet"
+        data, table = file.read_bytes(), pq.read_table(file)
+        start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+        file.write_bytes(data[:start] + change(data[start:-8], table) + data[-8:])
+
+    return edit
+
+
+def _narrower(footer: bytes, table: pa.Table) -> bytes:
+    """Nobody rated below 4.9: polars, DuckDB and Arrow find no such row then."""
+    ratings = table["rating"].to_numpy()
+    return footer.replace(struct.pack("<d", ratings.min()), struct.pack("<d", 4.9))
+
+
 FORGERIES: dict[str, Callable[[Path], None]] = {
     "a part with a table and a sensitivity": _part(0, tables=[[[1, 1], [1, 1]]]),
     "a sensitivity stated": _part(1, sensitivity=1),
@@ -180,11 +199,17 @@ FORGERIES: dict[str, Callable[[Path], None]] = {
     "reasons struck out": _certificate(lambda record: record.update(private=False, reasons=[])),
     "prices that add up otherwise": _certificate(lambda record: record.update(composition=COMPOSITIONS["value"])),
     "a promise for a version": _certificate(lambda record: record.update(software="dpsr 0.1.0: epsilon = 0.01")),
+    "a sentence for a mechanism": _part(2, mechanism="approved by the authority at epsilon = 0.01"),
+    "a mechanism that was asked for less": _part(2, settings={"nominal": 0.01}),
     "a model that was asked for less": _json("model.json", lambda record: record["settings"].update(epsilon=0.01)),
     "a number that is none": _json("model.json", lambda record: record.update(overall=float("nan"))),
     "a model of another method": _json("model.json", lambda record: record.update(method="raw")),
     "a column more": _more_columns,
     "a file more": _more_files,
+    "ratings that others would not find": _footer(_narrower),
+    "a sentence for whoever wrote a table": _footer(
+        lambda footer, _: footer.replace(b"parquet-cpp-arrow version", b"u1 gave i5 five stars ver")
+    ),
 }
 
 

@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import PUBLIC_FACTS
-from dpsr.certify.check import _against, check_certificate
+from dpsr.certify.check import NUMBERS, _against, check_certificate
 from dpsr.certify.normal_price import SAMPLER_SLACK, gaussian_delta, gaussian_epsilon
 from dpsr.certify.parts import ChannelPart, HistogramPart, Price
 from dpsr.certify.people import (
@@ -47,14 +47,15 @@ def person(name="scores", deviations=3.0, **facts):
     """A question whose noise has so many times the deviation of one person's bound."""
     bound = squared_bound_of(name)
     threshold = {"threshold": 8 * int(deviations * B)} if name == NAMES else {}
-    return PersonPart(name, round(deviations**2 * bound), 0 if name == NAMES else 64, bound, **{**threshold, **facts})
+    numbers = {NAMES: 0, **NUMBERS}.get(name, 64)
+    return PersonPart(name, round(deviations**2 * bound), numbers, bound, **{**threshold, **facts})
 
 
 def rating(name="scores", deviations=3.0, **facts):
     threshold = {"threshold": 8 * int(deviations * B)} if name == NAMES else {}
     moments = {**SCORES, "bound": float(1 << 30), "ramp": 8.0, "cells": 30.0}
     how = {"scores": SCORES, MOMENTS: moments}.get(name, {"bound": float(B)})
-    sums = {"numbers": 0 if name == NAMES else 64, "settings": how}
+    sums = {"numbers": {NAMES: 0, **NUMBERS}.get(name, 64), "settings": how}
     return RatingPart(name, round(deviations**2 * how["bound"] ** 2), **{**sums, **threshold, **facts})
 
 
@@ -498,6 +499,7 @@ def part_of(record, name):
         (lambda r: part_of(r, NAMES).update(most_named=None), "most_named"),
         (lambda r: part_of(r, "scores").update(most_named=64), "cannot be priced"),
         (lambda r: part_of(r, "scores").update(numbers=63), "as many sums"),
+        (lambda r: part_of(r, "levels").update(numbers=10**12), "as many sums"),
         (lambda r: r.update(mu=r["mu"] * 0.99), "mu is stated as"),
         (lambda r: r.pop("mu"), "mu is stated as"),
         (lambda r: r["parts"].pop(), "mu is stated as"),

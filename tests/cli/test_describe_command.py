@@ -55,6 +55,9 @@ def test_people_get_a_table_and_are_told_what_it_does_not_say(dpsr, csv):
     assert "No rating was looked at" in outcome.out
     assert "1,200" in outcome.out
     assert "(UTC)" in outcome.out
+    words = " ".join(outcome.out.split())
+    assert "for your eyes only until it is decided what is protected" in words, "at other units nothing of it is public"
+    assert "times with --timestamps" in words
 
 
 def test_parquet_and_named_columns_are_read(dpsr, tmp_path):

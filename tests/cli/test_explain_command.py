@@ -1,6 +1,7 @@
 """`dpsr explain`: epsilon as odds, guesses and sums, all of them checkable by hand."""
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -12,6 +13,7 @@ import pytest
 from dpsr import DPSR, Ratings, Scale
 from dpsr.certify.amounts import belief_at_least, belief_at_most, guess_right
 from dpsr.certify.normal_price import affordable_squared_mu
+from dpsr.cli.terminal import promise
 from dpsr.data import realistic
 from dpsr.pipeline.explain import explain, explain_release
 from dpsr.privacy.channels import gaussian, optimal_channel, randomised_response
@@ -137,6 +139,19 @@ def test_every_unit_is_explained_and_says_what_the_others_cost(dpsr, unit):
     shown = dpsr("explain", "--epsilon", "1", "--unit", unit, *delta).out
     assert "Each unit" in shown
     assert ("not protected" in shown) == (unit != "user")
+
+
+@pytest.mark.parametrize("likes", [False, True], ids=["ratings", "likes"])
+@pytest.mark.parametrize("unit", ["rating", "user"])
+def test_odds_of_people_are_about_being_there_and_not_about_what_they_rated(dpsr, unit, likes):
+    """To change what somebody rated is to replace one contribution by another, whose price is another one."""
+    told = explain(None, 1.0, unit=unit, delta=1e-5)
+    assert told.units["value"].epsilon > 2 * told.epsilon
+    shown = " ".join(dpsr("explain", "--epsilon", "1", "--unit", unit, "--delta", "1e-5").out.split())
+    for words in (shown, promise(1.0, unit, 1e-5, likes=likes)):
+        assert re.search("believe[sd] about whether (one|somebody)", words)
+        assert "is protected at more than twice epsilon" in words
+        assert "and its value" not in words
 
 
 def test_normal_noise_is_guessed_less_often_than_epsilon_and_delta_allow():

@@ -47,13 +47,14 @@ def test_a_log_without_ratings_is_released_served_and_explained(dpsr, purchases,
     assert "that one interaction exists" in done.out
     assert isinstance(load_release(tmp_path / "r"), LikesRelease)
     assert dpsr("verify", tmp_path / "r").code == 0
+    assert "it protects that an interaction exists" in dpsr("verify", tmp_path / "r", "--unit", "rating").out
     one = dpsr("recommend", tmp_path / "r", "--liked", "i1", "--liked", "i2", "-n", "3", "--format", "json")
     assert len(json.loads(one.out)) == 3
     lists = dpsr("personalise", tmp_path / "r", purchases, "--out", tmp_path / "lists.parquet", "-n", "4")
     assert "own interactions" in lists.out
     assert pq.read_table(tmp_path / "lists.parquet").num_rows == 4 * 150
     explained = dpsr("explain", "--release", tmp_path / "r").out
-    assert "everything they rated or did" in explained
+    assert "what they rated or did" in explained
     assert "that one interaction exists" in explained
     assert "one rating" not in explained
     assert dpsr("card", tmp_path / "r", "--out", tmp_path / "card.html").code == 0

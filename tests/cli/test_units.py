@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from dpsr import load_release
+from dpsr import DPSR, load_release
 from dpsr.data.synthetic import realistic
 from dpsr.privacy.ledger.ledger import Ledger
 
@@ -126,6 +126,15 @@ def test_predictions_for_people_whom_a_release_does_not_know_have_a_command(dpsr
     assert release(dpsr, csv, tmp_path / "r", "--unit", "user", "--delta", "1e-4").code == 0
     refused = dpsr("predict", tmp_path / "r", csv)
     assert (refused.code, "Predictions: dpsr personalise --predict PAIRS" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize("unit", ["value", "user"])
+def test_a_seeded_release_protects_nothing_whatever_its_unit(dpsr, tmp_path, unit):
+    settings = {"unit": unit, **({"delta": 1e-4} if unit == "user" else {})}
+    DPSR(1.0, random_state=0, **settings).fit(realistic(0, n_users=60, n_items=30, n_ratings=900)).save(tmp_path / "r")
+    outcome = dpsr("verify", tmp_path / "r", "--unit", unit, "--allow-not-private")
+    assert (outcome.code, "it protects" in outcome.out) == (1, False)
+    assert "a release that is NOT PRIVATE protects nothing" in " ".join(outcome.out.split())
 
 
 def test_a_release_of_values_is_no_release_of_people(dpsr, csv, tmp_path):

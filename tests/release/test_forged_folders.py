@@ -118,7 +118,12 @@ CERTIFICATES = {
     "sums without weights": (part(SUMS, weights=[], light=[]), "positive sensitivity"),
     "an output for no symbol": (part(CHANNEL, outputs=[1.0, 2.0]), "as many sums and symbols"),
     "a setting nobody knows": (part(CHANNEL, settings={"trust": 1.0}), "nobody knows"),
-    "a mechanism in colours": (part(CHANNEL, mechanism="\x1b[2J"), "form"),
+    "a mechanism in colours": (part(CHANNEL, mechanism="\x1b[2J"), "must be one of"),
+    "a mechanism that is a sentence": (
+        part(CHANNEL, mechanism="approved by the authority at epsilon = 0.01"),
+        "must be one of",
+    ),
+    "a mechanism that was asked for less": (part(CHANNEL, settings={"nominal": 0.01}), "not what the certificate"),
     "a part of a kind nobody knows": (part(HISTOGRAM, kind="rumour"), "no kind this version knows"),
     "a part that is no part": (lambda r: r["parts"].__setitem__(0, 7), "no kind this version knows"),
     "a part dropped": (lambda r: r["parts"].pop(), "add up to"),
@@ -416,7 +421,7 @@ def test_notes_on_one_column_of_one_row_group_are_refused():
         text = bytes([0x49, 0x1C, 0x19, 0x1C, 0x3C, *about, 0, 0, 0])
         return b"PAR1" + text + len(text).to_bytes(4, "little") + b"PAR1"
 
-    assert read_footer(footer(0x26, 8), most_bytes=100) == [[ColumnChunk(4, 0, 0, 0)]]
+    assert read_footer(footer(0x26, 8), most_bytes=100)[1] == [[ColumnChunk(4, 0, 0, 0)]]
     with pytest.raises(MalformedError, match="notes nobody knows"):
         read_footer(footer(0x19, 0x0C, 0x16, 8), most_bytes=100)
 
@@ -444,6 +449,12 @@ def test_a_table_that_lost_a_column_is_refused(release, table):
 
 
 SETTINGS = "the model was made with another epsilon, delta or unit than the certificate says was asked for"
+
+
+def test_settings_of_another_method_are_refused(release):
+    """The card shows them, as if the release had been made with them."""
+    found = rewrite(release, "model.json", lambda record: record["settings"].update(alpha=0.3, n_neighbors=7))
+    refused(release, found, "the model's settings are not those of its method")
 
 
 @pytest.mark.parametrize("settings", [{"epsilon": 0.01}, {"delta": 1e-6}, {"unit": "user"}], ids=str)

@@ -172,6 +172,12 @@ def test_what_an_interrupted_signature_left_is_cleared_by_the_next(folder, keys)
     assert verify(folder).intact
 
 
+def test_a_folder_in_place_of_what_an_interruption_left_is_a_sentence(folder, keys):
+    (folder / ".signature.json.partial").mkdir()
+    with pytest.raises(ReleaseError, match="partial is not named in manifest"):
+        sign_release(folder, keys["officer"])
+
+
 def test_a_resealed_manifest_without_its_signer_is_no_longer_what_was_signed(folder, keys):
     """Stripping the promise as well as the signature leaves an unsigned folder: whoever asks for the key is told."""
     (folder / "signature.json").unlink()

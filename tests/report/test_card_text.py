@@ -108,6 +108,13 @@ def test_without_a_ledger_the_card_says_so_and_with_one_what_is_left(release):
     assert "1.765" in words, "what is left is rounded down"
 
 
+def test_the_card_of_a_charge_that_left_no_page_does_not_say_that_there_was_no_ledger(release):
+    paid = replace(release, certificate=replace(release.certificate, charge=ChargeReference("0" * 32, "0" * 64)))
+    words = str(Words(card(paid.contents)))
+    assert "No ledger was used" not in words
+    assert "A ledger was charged for this release" in words
+
+
 @pytest.mark.parametrize("asked", [1e-3, 0.13, 1.0, 9.5, 30.0])
 def test_any_budget_can_be_drawn(release, asked):
     asked_for = replace(release, certificate=replace(release.certificate, nominal=asked))
@@ -276,3 +283,11 @@ def test_nor_does_the_card_of_values_with_a_delta():
     release = DPSR.paper(rank=2).reconstruct(private).release
     (shown,) = re.findall("δ = ([^ ]+) per rating", card(release.contents))
     assert release.certificate.delta <= float(shown) <= 1.001 * release.certificate.delta
+
+
+def test_odds_on_the_card_of_people_are_about_being_there():
+    ratings = realistic(0, n_users=80, n_items=30, n_ratings=900)
+    page = card(DPSR(2.0, unit="user", delta=1e-6).fit(ratings).release)
+    assert "Whatever somebody believed about whether one person is there before" in page
+    assert "It costs more than twice ε to hide what somebody rated who is known to be there" in page
+    assert "What a guess whether one person is there can become" in page

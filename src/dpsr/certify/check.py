@@ -17,7 +17,16 @@ from dpsr.certify.json_schema import MalformedError, check_format, first_violati
 from dpsr.certify.normal_price import VARIANCE_BITS
 from dpsr.certify.one_rating import MOST_CELLS as MOST_PAIRED
 from dpsr.certify.parts import DIVIDED_GRID, ChannelPart, DividedSumsPart, HistogramPart, Part, SumsPart
-from dpsr.certify.people import LIKES_QUESTIONS, MOMENTS, PAIRS, QUESTIONS, NormalPart, RatingPart
+from dpsr.certify.people import (
+    COUNTS,
+    INTERACTIONS,
+    LIKES_QUESTIONS,
+    MOMENTS,
+    PAIRS,
+    QUESTIONS,
+    NormalPart,
+    RatingPart,
+)
 from dpsr.errors import PrivacyError, ReleaseError
 
 CERTIFICATE = "certificate.json"
@@ -133,7 +142,11 @@ def _terms(record: dict[str, Any], certificate: Certificate) -> Iterator[Check]:
     yield Check(fitting, "every question to people is one that such a release asks")
     fit = all(_sizes_fit(part, certificate.public) for part in certificate.parts)
     yield Check(fit, "every part has as many sums and symbols as its description and the public counts ask for")
+    asked = {"nominal": certificate.nominal, "nominal_delta": certificate.nominal_delta}
     for part in certificate.parts:
+        if isinstance(part, ChannelPart) and asked.keys() & part.settings.keys():
+            same = all(part.settings.get(name, figure) == figure for name, figure in asked.items())
+            yield Check(same, f"{part.name}: {'what' if same else 'not what'} the certificate says was asked for")
         if isinstance(part, DividedSumsPart):
             yield Check(_weights_fit(part), f"{part.name}: the weights of a rating add up to all of it or to one share")
 
@@ -167,6 +180,10 @@ def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
         return 2 * part.numbers == part.settings["cells"] * (part.settings["cells"] - 1)
     if part.name == PAIRS and isinstance(part, RatingPart):  # with more cells their bound does not hold
         return 2 * part.numbers <= MOST_PAIRED * (MOST_PAIRED - 1)
+    if isinstance(part, NormalPart) and part.name in NUMBERS:
+        return part.numbers == NUMBERS[part.name]
+    if isinstance(part, NormalPart) and part.name == COUNTS:
+        return part.numbers <= public["cells"]
     if isinstance(part, NormalPart) and part.name in _PER_CELL:
         return "cells" in public and part.numbers % public["cells"] == 0
     return True
@@ -181,6 +198,9 @@ def _weights_fit(part: DividedSumsPart) -> bool:
 def _contrasts_fit(part: SumsPart | DividedSumsPart) -> bool:
     return all(name == "contrasts" for name, _ in part.families[2:])
 
+
+NUMBERS = {"levels": 5, "activity": 28, INTERACTIONS: 14}
+"""How many numbers a question asks for, where that is always the same: cards show it."""
 
 _PER_CELL = ("scores", "scores of people")
 """Questions with as many numbers for every cell."""

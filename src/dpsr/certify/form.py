@@ -20,6 +20,7 @@ from dpsr.certify.certificate import (
 from dpsr.certify.normal_price import VARIANCE_BITS
 from dpsr.certify.one_rating import SETTING_NAMES as RATING_SETTINGS
 from dpsr.certify.one_rating import SQUARED_BOUNDS
+from dpsr.certify.parts import MECHANISMS
 from dpsr.certify.people import (
     LIKES_QUESTIONS,
     MOST_NAMED,
@@ -97,7 +98,7 @@ PART_FORMS = {
     "channel": _part(
         "channel",
         ["ratings"],
-        mechanism=_TEXT,
+        mechanism={"enum": list(MECHANISMS)},
         bits={"type": "integer", "minimum": 1, "maximum": 62},
         tables={
             "type": "array",

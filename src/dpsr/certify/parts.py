@@ -106,6 +106,21 @@ class PricedPart(Part):
         return {"epsilon": self.epsilon, "delta": self.delta}
 
 
+OWN_TABLE = "a table of somebody's own"
+
+MECHANISMS = (
+    "optimal interval channel",
+    "calibrated laplace, repaired, clipped",
+    "calibrated laplace around a given centre, clipped",
+    "laplace, clipped",
+    "gaussian, analytic",
+    "gaussian, classical",
+    "randomised response",
+    OWN_TABLE,
+)
+"""What a channel may be called. Cards show it, so that free text would be a sentence by whoever wrote the file."""
+
+
 @dataclass(frozen=True)
 class ChannelPart(PricedPart):
     """Every rating once through one of some finite channels (`tables`: rows are levels, a row sums to `2**bits`).

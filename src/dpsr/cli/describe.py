@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 EXAMPLE = "Example: dpsr describe ratings.csv"
 
 NOTE = (
-    "No rating was looked at: all of this is public in a release. A person with k ratings is protected at k times "
-    "epsilon as a whole."
+    "No rating was looked at, but this is of raw data: for your eyes only until it is decided what is protected. A "
+    "release at the unit value publishes users, items and counts, and times with --timestamps; a person with k ratings "
+    "is protected there at k times epsilon as a whole. At rating and user a release has none of this."
 )
 
 NOTE_LIKES = (

@@ -59,19 +59,20 @@ def explain(
 
 
 _ABOUT = {
-    "user": ("somebody: that they are among the people at all, and everything they rated or did", "One person"),
-    "rating": ("one rating or interaction: that it exists, and its value", "One row"),
+    "user": ("whether somebody is among the people at all", "Whether one person is there", "what they rated or did"),
+    "rating": ("whether one rating or interaction exists", "Whether one row is there", "its value or weight"),
 }
 
 
 def _show_people(told: Explanation) -> None:
     assert told.chance_beyond is not None
-    about, title = _ABOUT[told.unit]
+    about, title, known = _ABOUT[told.unit]
     price = f"epsilon = {epsilon_text(told.epsilon, 6)}, delta = {epsilon_text(told.delta)}"
     out.print(
         f"{price}: whatever somebody believes about {about}, the release changes the odds by at most a factor "
         f"{_factor(told.odds)}, except with a chance of at most {epsilon_text(told.chance_beyond, 2)}. That is more "
-        "than delta, which bounds by how much probabilities pass that factor, not how often."
+        "than delta, which bounds by how much probabilities pass that factor, not how often. Where that is known "
+        f"anyway, {known} is protected at more than twice epsilon: see each unit."
     )
     beliefs = Table("belief before", "at least after", "at most after", title=title, title_justify="left")
     for belief in told.beliefs:

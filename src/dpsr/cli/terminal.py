@@ -72,15 +72,15 @@ TIMED = (
 
 
 _PROTECTED = {
-    "user": ("[bold]every person[/bold], with all their ratings,", "somebody"),
-    "rating": ("[bold]that a rating exists[/bold], and its value,", "one rating"),
+    "user": ("[bold]every person[/bold], with all their ratings,", "whether somebody is there", "what they rated"),
+    "rating": ("[bold]that a rating exists[/bold]", "whether one rating exists", "its value"),
 }
-
-
 _PROTECTED_LIKES = {
-    "user": ("[bold]every person[/bold], with everything they did,", "somebody"),
-    "rating": ("[bold]that an interaction exists[/bold]", "one interaction"),
+    "user": ("[bold]every person[/bold], with everything they did,", "whether somebody is there", "what they did"),
+    "rating": ("[bold]that an interaction exists[/bold]", "whether one interaction exists", "its weight"),
 }
+"""What is protected, what the odds are about, and what is left to hide where that is known: it costs more than twice
+epsilon, because one contribution is replaced by another."""
 
 
 def promise(
@@ -92,12 +92,13 @@ def promise(
 
     if unit != "value":
         assert delta is not None
-        thing, about = (_PROTECTED_LIKES if likes else _PROTECTED)[unit]
+        thing, about, known = (_PROTECTED_LIKES if likes else _PROTECTED)[unit]
         return (
-            f"Protects {thing} at epsilon = {epsilon:g}, delta = {delta:g}: whatever somebody believed about {about}, "
-            f"its odds change by at most a factor {factor_text(epsilon)} (a 50 % guess becomes at most "
+            f"Protects {thing} at epsilon = {epsilon:g}, delta = {epsilon_text(delta)}: whatever somebody believed "
+            f"about {about}, its odds change by at most a factor {factor_text(epsilon)} (a 50 % guess becomes at most "
             f"{percent_up(belief_at_most(0.5, epsilon))}), except with a chance of at most "
-            f"{epsilon_text(chance_beyond(epsilon, delta), 2)}.\n"
+            f"{epsilon_text(chance_beyond(epsilon, delta), 2)}. Where that is known anyway, {known} is protected at "
+            "more than twice epsilon.\n"
             "The release holds what is known about items. No user, no row and no count of anybody is in it."
         )
     return (

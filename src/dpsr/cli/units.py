@@ -22,7 +22,7 @@ class Unit(StrEnum):
 
 SENTENCES = {
     Unit.value: "how much somebody liked something; who rated what is public, and the release has a row for each",
-    Unit.rating: "that a rating exists, and its value; the release has what is known about items, and nobody in it",
+    Unit.rating: "that a rating exists; the release has what is known about items, and nobody in it",
     Unit.user: "every person with all their ratings; the release has what is known about items, and nobody in it",
 }
 

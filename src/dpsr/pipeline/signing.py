@@ -25,7 +25,8 @@ _DRAFT = f".{SIGNATURES}.partial"
 
 def sign_release(folder: Path, key: SigningKey) -> Signature:
     """Sign a private release that holds; a second signature by the same key changes nothing."""
-    (folder / _DRAFT).unlink(missing_ok=True)  # left by somebody who was interrupted
+    with suppress(OSError):  # what cannot be removed is no draft of ours, and `verify` names it
+        (folder / _DRAFT).unlink()  # left by somebody who was interrupted
     signature = key.sign(_private(folder))
     try:
         with _waiting_lock(folder):

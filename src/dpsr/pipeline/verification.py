@@ -48,18 +48,23 @@ def verify_release(
 
 
 _UNITS = {"value": "the value of a rating", "rating": "that a rating exists", "user": "every whole person"}
+_LIKES_UNITS = {**_UNITS, "value": "the weight of an interaction", "rating": "that an interaction exists"}
 
 
 def _protects(certificate: Certificate, unit: str) -> Check:
     """Whether what was asked for is protected, at whatever price the certificate states."""
-    price = certificate.protection[unit]
+    price, names = certificate.protection[unit], _LIKES_UNITS if certificate.likes else _UNITS
+    if not certificate.private:
+        return Check(
+            False, f"it was asked to protect {names[unit]}, and a release that is NOT PRIVATE protects nothing"
+        )
     if price is None or price.epsilon == inf:
-        own = _UNITS[certificate.unit]
-        return Check(False, f"it was asked to protect {_UNITS[unit]}, and this release protects {own} alone")
+        own = names[certificate.unit]
+        return Check(False, f"it was asked to protect {names[unit]}, and this release protects {own} alone")
     cost = f"epsilon = {epsilon_text(price.epsilon)}" + (
         f", delta = {epsilon_text(price.delta)}" if price.delta else ""
     )
-    return Check(True, f"it protects {_UNITS[unit]}, as was asked, at {cost}")
+    return Check(True, f"it protects {names[unit]}, as was asked, at {cost}")
 
 
 def recorded_in(found: Verification, history: Sequence[Event]) -> Verification:

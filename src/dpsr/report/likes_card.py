@@ -21,6 +21,7 @@ from dpsr.report.people_card import (
     LIMITS,
     ComparedFigure,
     KnownItem,
+    Protected,
     compared_activity,
     item_side_card,
     percent,
@@ -29,8 +30,20 @@ from dpsr.synthesis import MEAN_MET, MadeUpLikes
 from dpsr.types.item_side import activity_of
 
 _PROTECTED = {
-    "user": ("People are protected", "one person", "with everything they did: that they are there at all"),
-    "rating": ("Interactions are protected", "one interaction", "that it exists, its weight and its time"),
+    "user": Protected(
+        "People are protected",
+        "one person",
+        "with everything they did: that they are there at all",
+        "whether one person is there",
+        "what somebody did who is known to be there",
+    ),
+    "rating": Protected(
+        "Interactions are protected",
+        "one interaction",
+        "that it exists, its weight and its time",
+        "whether one interaction exists",
+        "the weight of one that is known to exist",
+    ),
 }
 
 _SAID_OF_LIKES = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,9 +40,32 @@ _ASKED = {
     "names": "which items may be named: those whose noisy weight passes a threshold",
 }
 
+
+class Protected(NamedTuple):
+    """What a card says is protected, what its odds are about, and what is left to hide where that is known."""
+
+    headline: str
+    thing: str
+    scope: str
+    about: str
+    known: str
+
+
 _PROTECTED = {
-    "user": ("People are protected", "one person", "with all their ratings: that they are there at all"),
-    "rating": ("Ratings are protected", "one rating", "that it exists, its value and its time"),
+    "user": Protected(
+        "People are protected",
+        "one person",
+        "with all their ratings: that they are there at all",
+        "whether one person is there",
+        "what somebody rated who is known to be there",
+    ),
+    "rating": Protected(
+        "Ratings are protected",
+        "one rating",
+        "that it exists, its value and its time",
+        "whether one rating exists",
+        "the value of one that is known to exist",
+    ),
 }
 
 
@@ -158,22 +181,20 @@ def people_card(release: ItemRelease, *, budget: Budget | None = None, signer: s
 def item_side_card(
     template: str,
     release: ItemRelease | LikesRelease,
-    protected: tuple[str, str, str],
+    protected: Protected,
     unit_names: dict[str, str],
     budget: Budget | None,
     signer: str | None,
     **own: Any,
 ) -> str:
     """The page of a release that knows items alone; `own` is what ratings, or likes, show besides."""
-    certificate, (headline, thing, scope) = release.certificate, protected
+    certificate = release.certificate
     return render(
         template,
         certificate,
         budget=budget,
         signer=signer,
-        headline=headline,
-        thing=thing,
-        scope=scope,
+        **protected._asdict(),
         beyond=epsilon_text(chance_beyond(certificate.epsilon, certificate.delta), 2) if certificate.private else "",
         units=_units(certificate, unit_names),
         questions=questions(certificate),

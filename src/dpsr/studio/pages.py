@@ -32,7 +32,7 @@ SCALES = {
 }
 UNITS = {
     "value": ("How much somebody liked something", "Who rated what is public. The release has a row for each rating."),
-    "rating": ("That a rating exists, and its value", "The release holds what is known about items, and nobody."),
+    "rating": ("That a rating exists", "The release holds what is known about items, and nobody."),
     "user": ("A whole person, with all their ratings", "The release holds what is known about items, and nobody."),
 }
 

@@ -9,6 +9,7 @@ import pytest
 from certificates import certificate
 from ledgers_by_hand import insert, is_sqlite, make_old, rechained, remove_guards, run
 
+from dpsr.certify.normal_price import VARIANCE_BITS
 from dpsr.errors import LedgerError
 from dpsr.privacy.ledger.examination import examine, head_of
 from dpsr.privacy.ledger.ledger import Ledger
@@ -162,6 +163,15 @@ def strange_folders(folder):
         (folder / name).mkdir(parents=True)
         make(folder / name / "certificate.json")
         yield folder / name
+
+
+def test_a_certificate_with_variances_beyond_64_bits_is_read(ledger, tmp_path):
+    """People at a small epsilon have them; their folders were called unreadable."""
+    record = json.loads((tmp_path / "one" / "certificate.json").read_text())
+    record["parts"] = [{"variance": (1 << VARIANCE_BITS) - 1}]
+    (tmp_path / "wide").mkdir()
+    (tmp_path / "wide" / "certificate.json").write_text(json.dumps(record))
+    assert failures(ledger, (), [tmp_path / "wide"]) == []
 
 
 def test_folders_that_are_none_are_a_line_each(ledger, tmp_path):

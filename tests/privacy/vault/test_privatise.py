@@ -1,6 +1,7 @@
 """Noise and its receipt are one value."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import jsonschema
@@ -14,7 +15,15 @@ from dpsr.certify.form import CERTIFICATE_FORM as SCHEMA
 from dpsr.certify.parts import HistogramPart
 from dpsr.certify.table_price import delta_of, epsilon_of
 from dpsr.errors import PrivacyError
-from dpsr.privacy.channels import AsPublished, calibrated_laplace, gaussian_classical, laplace
+from dpsr.privacy.channels import (
+    AsPublished,
+    calibrated_laplace,
+    gaussian,
+    gaussian_classical,
+    laplace,
+    optimal_channel,
+    randomised_response,
+)
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import declared_private, privatise
 
@@ -81,6 +90,7 @@ def test_declared_ratings_are_never_certified(ratings):
     assert not certificate.private
     assert certificate.epsilon == np.inf
     assert read_certificate(certificate.to_json().encode()) == certificate
+    assert "says somebody" not in certificate.to_json()
 
 
 def test_a_mechanism_for_another_scale_is_refused(ratings):
@@ -89,7 +99,18 @@ def test_a_mechanism_for_another_scale_is_refused(ratings):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [laplace(STARS, 1.0), AsPublished(STARS, 1.0), gaussian_classical(STARS, 10.0, 1e-5)]
+    "mechanism",
+    [
+        laplace(STARS, 1.0),
+        AsPublished(STARS, 1.0),
+        gaussian_classical(STARS, 10.0, 1e-5),
+        gaussian(STARS, 1.0, 1e-3),
+        calibrated_laplace(STARS, 1.0),
+        randomised_response(STARS, 1.0),
+        optimal_channel(STARS, 1.0, np.full(5, 0.2)),
+        replace(laplace(STARS, 1.0), mechanism="epsilon = 0.01, says somebody"),
+    ],
+    ids=lambda mechanism: getattr(mechanism, "mechanism", "as published"),
 )
 def test_certificates_follow_their_schema_and_survive_json(ratings, mechanism):
     certificate = privatise(ratings, mechanism, noise=NoiseSource.system()).certificate

@@ -18,6 +18,7 @@ from pathlib import Path
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.check import Check
 from dpsr.certify.json_schema import MalformedError, strict_json
+from dpsr.certify.normal_price import VARIANCE_BITS
 from dpsr.errors import LedgerError
 from dpsr.privacy.ledger.event import FORMAT, Event
 from dpsr.privacy.ledger.ledger import Ledger
@@ -110,7 +111,7 @@ def _folder(folder: Path, found: dict[str, list[Event]]) -> Check:
 
 def _reference(folder: Path) -> ChargeReference | None:
     """What a folder's certificate says of its charge; nothing else of it is believed or checked here."""
-    record = strict_json(_plain_file(folder / "certificate.json"))
+    record = strict_json(_plain_file(folder / "certificate.json"), VARIANCE_BITS)
     charge = record.get("charge") if isinstance(record, dict) else None
     if not isinstance(charge, dict) or not all(isinstance(charge.get(name), str) for name in ChargeReference._fields):
         return None

@@ -33,6 +33,8 @@ from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_epsilon, float_up
 from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference, software
 from dpsr.certify.parts import (
+    MECHANISMS,
+    OWN_TABLE,
     VALUE_GRID,
     ChannelPart,
     DividedSumsPart,
@@ -194,7 +196,7 @@ class Vault:
         what the dearest of their channels costs.
         """
         before = self._turns_before(turns)
-        mechanism = next(iter(channels.values())).mechanism
+        mechanism = _named(next(iter(channels.values())))
         tables = tuple(as_table(channel.weights) for channel in channels.values())
         part = ChannelPart("ratings", mechanism, BITS, (() if before is None else before.tables) + tables)
         k, most = self.scale.n_levels, max(channel.weights.shape[1] for channel in channels.values())
@@ -319,11 +321,16 @@ def as_table(weights: npt.NDArray[np.uint64]) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, weights.tolist()))
 
 
+def _named(channel: Channel) -> str:
+    """What a certificate calls a channel: one of ours by its name, and anybody else's table what it is."""
+    return channel.mechanism if channel.mechanism in MECHANISMS else OWN_TABLE
+
+
 def channel_part(channel: Channel, at_epsilon: float | None = None) -> ChannelPart:
     """The receipt for ratings that passed once through one channel: its table, and all that was public about it."""
     part = ChannelPart(
         name="ratings",
-        mechanism=channel.mechanism,
+        mechanism=_named(channel),
         bits=BITS,
         tables=(as_table(channel.weights),),
         at_epsilon=at_epsilon,

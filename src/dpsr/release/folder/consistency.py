@@ -30,6 +30,10 @@ _ROUNDING = 1e-6
 """Shares of the scale's width by which a prediction may differ: other machines add in another order."""
 
 
+_OF_DEFAULT = {"epsilon", "delta", "unit"}
+"""What the default method is told; everything else follows."""
+
+
 def check_settings(settings: Mapping[str, Any], certificate: Certificate) -> Check:
     """Whether the model's settings, which the card shows, are what the certificate says was asked for."""
     asked, unit = certificate.nominal, settings.get("unit", certificate.unit)
@@ -51,6 +55,8 @@ def check_method(
     fit = (moved or "predicted" not in columns) and ((any(single) and not paper) or "noisy" not in columns)
     held = "no column but those that its method makes" if fit else "a column that its method does not make"
     yield Check(fit, f"the table of ratings has {held}")
+    known = paper or settings.keys() <= _OF_DEFAULT
+    yield Check(known, f"the model's settings are {'' if known else 'not '}those of its method")
 
 
 def check_consistency(model: Model, mask: Mask, ratings: Floats, certificate: Certificate) -> Iterator[Check]:

@@ -9,7 +9,8 @@
 
 The footer is compared with what is expected, the pages with the footer (`parquet_pages`), and only then is anything
 unpacked. Missing values, text that is not UTF-8 and numbers whose squares would overflow are refused; so are notes on
-the file or a column, and texts that no row has: other readers would show them.
+the file or a column, texts that no row has, and what is said of rows and not borne out by them (`parquet_claims`):
+other readers would show or believe it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from dpsr.arrays import AnyArray
 from dpsr.certify.json_schema import MalformedError
 from dpsr.quoting import printable, quoted
 from dpsr.release.folder.layout import ITEMS, memory_of_machine
+from dpsr.release.folder.parquet_claims import check_notes, check_ranges
 from dpsr.release.folder.parquet_pages import ColumnChunk, check_pages, read_footer
 
 LARGEST = 1e75
@@ -93,7 +95,7 @@ def checked_table(data: bytes, name: str, columns: Sequence[Column], rows: int) 
 
 def read_table(data: bytes, columns: Sequence[Column], rows: int) -> Mapping[str, Any]:
     """The columns of a table of `rows` rows: ids as Arrow arrays, everything else as numpy arrays."""
-    groups = read_footer(data, most_bytes=_FOOTER)
+    footer, groups = read_footer(data, most_bytes=_FOOTER)
     file = _opened(data, [column.name for column in columns if column.kind == "id" and not column.optional])
     ids = [column.name for column in columns if column.kind == "id" and column.name in file.schema_arrow.names]
     file = _opened(data, ids)  # once more, with the optional ones among them that are there
@@ -101,12 +103,15 @@ def read_table(data: bytes, columns: Sequence[Column], rows: int) -> Mapping[str
     if metadata.num_rows != rows:
         raise MalformedError(f"it has {metadata.num_rows:,} rows, and {rows:,} are stated")
     found = _matched(schema, columns)
-    if set(metadata.metadata or {}) - {b"ARROW:schema"} or _annotated(schema):
+    if _annotated(schema):
         raise MalformedError("its footer holds notes nobody knows")
+    check_notes(footer, metadata.metadata, schema)
     check_pages(data, groups)
     _check_values(groups, [_width(schema, column) for column in found], rows, len(data))
     table = _unpacked(file)
-    return {column.name: _values(table[column.name], column) for column in found}
+    values = {column.name: _values(table[column.name], column) for column in found}
+    check_ranges(data, groups, values)
+    return values
 
 
 def _opened(data: bytes, ids: Sequence[str]) -> pq.ParquetFile:
@@ -163,6 +168,8 @@ def _check_values(groups: list[list[ColumnChunk]], widths: Sequence[int], rows: 
     for place, width in enumerate(widths):
         if any(len(group) != len(widths) for group in groups) or sum(g[place].values for g in groups) != rows * width:
             raise MalformedError("a column has more or fewer values than rows")
+        if any(group[place].values != (group[place].rows or 0) * width for group in groups):
+            raise MalformedError("a row group has more or fewer rows than its columns")
     need, there = size + rows * (_ROW_BYTES + 16 * sum(widths)), memory_of_machine()
     if need > there:
         raise MalformedError(f"it takes about {need >> 20:,} MB of memory, and this machine has {there >> 20:,} MB")

@@ -13,7 +13,8 @@ A page that claims to unpack to more than Snappy can pack into its bytes is refu
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from dpsr.certify.json_schema import MalformedError
 from dpsr.release.folder.thrift import I32, I64, Compact, Fields
@@ -28,41 +29,44 @@ _PACKED_BY = (0, 1)
 
 
 class ColumnChunk(NamedTuple):
-    """What a footer says of one column in one row group."""
+    """What a footer says of one column in one row group of `rows`; `range` is what it says of its values."""
 
     start: int
     packed: int
     unpacked: int
     values: int
+    rows: int | None = None
+    range: Fields = Fields()
 
 
 class Page(NamedTuple):
-    """What a page header says; `header` is its own length."""
+    """What a page header says; `header` is its own length, `range` what it says of its values."""
 
     kind: int
     packed: int
     unpacked: int
     values: int
     header: int
+    range: Fields = Fields()
 
 
-def read_footer(data: bytes, *, most_bytes: int) -> list[list[ColumnChunk]]:
-    """The columns of every row group, in order."""
+def read_footer(data: bytes, *, most_bytes: int) -> tuple[Fields, list[list[ColumnChunk]]]:
+    """The footer, and of it the columns of every row group, in order."""
     size = int.from_bytes(data[-8:-4], "little")
     if len(data) < 12 or data[:4] != MAGIC or data[-4:] != MAGIC or not 0 < size <= min(len(data) - 12, most_bytes):
         raise MalformedError("it is not a Parquet file")
     reader, end = Compact(data[: len(data) - 8], len(data) - 8 - size), len(data) - 8
     try:
-        groups = reader.struct().structs(4)
-        found = [[_chunk(column) for column in group.structs(1)] for group in groups]
+        footer = reader.struct()
+        found = [[_chunk(column, group.get(3)) for column in group.structs(1)] for group in footer.structs(4)]
     except (IndexError, RecursionError):
         raise MalformedError("its footer cannot be read") from None
     if reader.at != end:
         raise MalformedError("its footer is followed by something else")
-    return found
+    return footer, found
 
 
-def _chunk(column: Fields) -> ColumnChunk:
+def _chunk(column: Fields, rows: Any) -> ColumnChunk:
     about = column.get(3)
     if set(column) - {2, 3} or not isinstance(about, Fields):
         raise MalformedError("a column lies in another file, is encrypted, or has an index")
@@ -71,7 +75,14 @@ def _chunk(column: Fields) -> ColumnChunk:
     if about.integer(4, I32) not in _PACKED_BY:
         raise MalformedError("a column is packed in another way, and columns are packed by Snappy")
     start = about.integer(11 if 11 in about else 9, I64)
-    return ColumnChunk(start, about.integer(7, I64), about.integer(6, I64), about.integer(5, I64))
+    packed, unpacked, values = (about.integer(number, I64) for number in (7, 6, 5))
+    return ColumnChunk(start, packed, unpacked, values, rows, _range(about.get(12)))
+
+
+def _range(stated: Any) -> Fields:
+    if not isinstance(stated, Fields | None):
+        raise MalformedError("a page or the footer has a field nobody knows")
+    return Fields() if stated is None else stated
 
 
 def check_pages(data: bytes, groups: list[list[ColumnChunk]]) -> None:
@@ -107,9 +118,19 @@ def read_header(data: bytes, at: int) -> Page:
     try:
         fields = reader.struct()
         kind, unpacked, packed = fields[1], fields[2], fields[3]
-        values = fields[5][1] if kind == _DATA else 0
-    except (KeyError, TypeError, IndexError, RecursionError):
+        values, stated = (fields[5][1], fields[5].get(5)) if kind == _DATA else (0, None)
+    except (KeyError, TypeError, IndexError, AttributeError, RecursionError):
         raise MalformedError("a page has no header") from None
     if not all(isinstance(number, int) and number >= 0 for number in (unpacked, packed, values)):
         raise MalformedError("a page has no size")
-    return Page(kind, packed, unpacked, values, reader.at - at)
+    return Page(kind, packed, unpacked, values, reader.at - at, _range(stated))
+
+
+def pages_of(data: bytes, column: ColumnChunk) -> Iterator[Page]:
+    """The data pages of a column in one row group, which `check_pages` has counted."""
+    at = column.start
+    while at < column.start + column.packed:
+        page = read_header(data, at)
+        at += page.packed + page.header
+        if page.kind == _DATA:
+            yield page

@@ -52,7 +52,7 @@ class Compact:
             BYTE: lambda _: self._byte(),
             **dict.fromkeys((I16, I32, I64), lambda _: self._zigzag()),
             DOUBLE: lambda _: self._pass_over(8),
-            BINARY: lambda _: self._pass_over(self._varint()),
+            BINARY: lambda _: self._text(self._varint()),
             LIST: self._list,
             STRUCT: self.struct,
         }
@@ -95,6 +95,10 @@ class Compact:
     def _zigzag(self) -> int:
         value = self._varint()
         return (value >> 1) ^ -(value & 1)
+
+    def _text(self, n: int) -> bytes:
+        self._pass_over(n)
+        return self.data[self.at - n : self.at]
 
     def _pass_over(self, n: int) -> None:
         self.at += n
