@@ -113,12 +113,9 @@ def test_interactions_that_count_one_by_one_have_no_number_of_items_to_choose():
 def test_lists_of_what_may_be_named_are_worth_less_and_nothing_where_nothing_may_be():
     counts = np.zeros(ACTIVITY_BINS)
     counts[5] = 5_000.0
-    everything = TasteForecast(Y, Activity(counts), 1e5)
-    some, none = (
-        TasteForecast(Y, Activity(counts), 1e5, chances) for chances in (norm.sf(np.arange(3_000) - 30), 0 * Y)
-    )
-    assert everything.plain == 1.0
-    assert 0.5 < some.plain < 1.0
-    assert none.plain < 1e-5
-    assert everything.gain(200, 1.0) > some.gain(200, 1.0) > 1e-3 > none.gain(200, 1.0)
-    assert TasteForecast(Y, Activity(counts), 1e5, np.ones(3_000)).gain(200, 1.0) == everything.gain(200, 1.0)
+    lists, some, none = TasteForecast(Y, Activity(counts), 1e5), norm.sf(np.arange(3_000) - 30), 0 * Y
+    assert lists.plain(np.ones(3_000)) == 1.0
+    assert 0.5 < lists.plain(some) < 1.0
+    assert lists.plain(none) < 1e-5
+    assert lists.gain(200, 1.0) > lists.gain(200, 1.0, some) > 1e-3 > lists.gain(200, 1.0, none)
+    assert lists.gain(200, 1.0, np.ones(3_000)) == lists.gain(200, 1.0)

@@ -6,6 +6,8 @@ Exit codes: 0 done; 1 the answer is no (a check failed); 2 bad input or a refusa
 
 from __future__ import annotations
 
+import atexit
+import gc
 import logging
 import sys
 from typing import NoReturn
@@ -13,9 +15,14 @@ from typing import NoReturn
 from dpsr.cli.interrupts import InterruptedByHandError, interruptible
 from dpsr.errors import DpsrError
 
+_OBJECTS = 20_000
+"""So many new objects before garbage is looked for: nothing that is imported is garbage."""
+
 
 def main() -> None:
     """The `dpsr` command."""
+    gc.set_threshold(_OBJECTS)
+    atexit.register(gc.disable)  # nor is it looked for in all modules once more when the command has ended
     try:
         with interruptible():
             _run()

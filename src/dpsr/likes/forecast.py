@@ -68,8 +68,6 @@ class TasteForecast:
     popularity: Floats
     activity: Activity
     interactions: float
-    nameable: Floats | None = None
-    """The chance of every cell that its item may be named, in the same order; None where all are."""
 
     @property
     def sizes(self) -> list[int]:
@@ -84,18 +82,22 @@ class TasteForecast:
         if not self.popularity[0] > 0 or not self._readers:
             return 1.0, 0
         gain, size = max(((self.gain(size, noise), -size) for size in self.sizes), default=(1.0, 0))
-        return (gain, -size) if gain > self.plain else (self.plain, 0)
+        return (gain, -size) if gain > 1.0 else (1.0, 0)
 
-    @cached_property
-    def plain(self) -> float:
-        """The gain without second moments: 1, or less where some cells may not be named."""
-        if self.nameable is None or not self._readers:
-            return 1.0
+    def plain(self, nameable: Floats) -> float:
+        """Mass of lists by popularity, of what may be named, next to that of lists of everything.
+
+        `nameable` is the chance of every cell that its item may be named.
+        """
         none, head = np.zeros(0), self._shares[:_DEEP]
-        return sum(weight * _mass(head, none, missing) / alone for _, weight, missing, alone in self._readers)
+        masses = [w * _mass(head, none, missing * nameable[:_DEEP]) / alone for _, w, missing, alone in self._readers]
+        return sum(masses) if masses else 1.0
 
-    def gain(self, n_cells: int, noise: float) -> float:
-        """Mass of lists by popularity and taste, next to that by popularity, with moments of the first cells."""
+    def gain(self, n_cells: int, noise: float, nameable: Floats | None = None) -> float:
+        """Mass of lists by popularity and taste, next to that by popularity, with moments of the first cells.
+
+        Of what may be named, if that is not everything.
+        """
         reach = float(self._shares[:n_cells].sum())
         p = self._shares[:n_cells] / reach
         axes = TASTE / np.arange(1, _AXES + 1)
@@ -104,7 +106,8 @@ class TasteForecast:
         masses = 0.0
         for n, weight, missing, alone in self._readers:
             told = n * reach * H / (1 + n * reach * H)
-            masses += weight * _mass(self._shares[:_DEEP], (axes * told) @ known, missing) / alone
+            able = missing if nameable is None else missing * nameable[:_DEEP]
+            masses += weight * _mass(self._shares[:_DEEP], (axes * told) @ known, able) / alone
         return masses
 
     def _known(self, p: Floats, reach: float, noise: float, axes: Floats) -> Floats:
@@ -128,14 +131,13 @@ class TasteForecast:
 
     @cached_property
     def _readers(self) -> list[tuple[float, float, Floats, float]]:
-        """By octave: interactions, share of the people, chance that a cell may be on their list, mass by popularity."""
+        """By octave: interactions, share of the people, chance that they miss a cell, mass by popularity."""
         counts, head, found = self.activity.counts, self._shares[:_DEEP], []
         for n, people in zip(SIZES, counts / max(float(counts.sum()), 1e-9), strict=True):
             if people >= _LEAST_PEOPLE:
                 missing = _missing(min(float(n), 0.5 * len(self.popularity)), head)
                 alone = _mass(head, np.zeros(0), missing)
-                told = missing if self.nameable is None else missing * self.nameable[:_DEEP]
-                found.append((float(n), float(people), told, alone))
+                found.append((float(n), float(people), missing, alone))
         return [one for one in found if one[3] > 0]
 
 

@@ -58,24 +58,36 @@ class Naming:
         So that the most popularity is named among the `wanted` first cells; on equal terms over more cells, and by more
         items of a person.
         """
-        best, found, size = -1.0, NameQuestion(0, MOST_NAMED), min(_FEWEST, len(self.popularity))
-        lines = {most: threshold(most) for most in (NAMED_TRIED if self.activity else (MOST_NAMED,))}
-        while size <= min(len(self.popularity), MOST_CELLS):
-            for most, line in lines.items():
-                asked = NameQuestion(size, most)
-                worth = float(self.popularity[: min(size, wanted)] @ self.chances(asked, line, noise, wanted))
-                best, found = (worth, asked) if worth >= best else (best, found)
-                if most >= size:
-                    break  # nobody has more cells
-            size = max(int(size * _STEP), size + 1)
+        best, found = -1.0, NameQuestion(0, MOST_NAMED)
+        lines = {most: threshold(most) for most in self._tried}
+        for asked, weight in self._ways:
+            first = self.popularity[: min(asked.n_cells, wanted)]
+            worth = float(first @ _passing(first * weight, lines[asked.most], noise))
+            best, found = (worth, asked) if worth >= best else (best, found)
         chances = np.zeros(len(self.popularity))
         chances[: found.n_cells] = self.chances(found, lines[found.most], noise)
         return chances, found
 
-    def chances(self, asked: NameQuestion, threshold: float, noise: float, first: int | None = None) -> Floats:
-        """Of each of the cells asked about (the `first` of them) that its item passes."""
-        weights = self.popularity[: asked.n_cells][:first] * self._weight(asked)
-        return np.asarray(ndtr((weights - threshold) / noise))
+    def chances(self, asked: NameQuestion, threshold: float, noise: float) -> Floats:
+        """Of each of the cells asked about that its item passes."""
+        return _passing(self.popularity[: asked.n_cells] * self._weight(asked), threshold, noise)
+
+    @property
+    def _tried(self) -> tuple[int, ...]:
+        """Numbers of items of a person that may count."""
+        return NAMED_TRIED if self.activity else (MOST_NAMED,)
+
+    @cached_property
+    def _ways(self) -> list[tuple[NameQuestion, float]]:
+        """All that is tried, and what an interaction weighs with it: the same whatever the noise."""
+        found, size = [], min(_FEWEST, len(self.popularity))
+        while size <= min(len(self.popularity), MOST_CELLS):
+            for most in self._tried:
+                found.append(NameQuestion(size, most))
+                if most >= size:
+                    break  # nobody has more cells
+            size = max(int(size * _STEP), size + 1)
+        return [(asked, self._weight(asked)) for asked in found]
 
     def _weight(self, asked: NameQuestion) -> float:
         """Of an interaction, next to what it weighs in counts over all cells: 1 / sqrt P_K, less what is cut."""
@@ -87,3 +99,8 @@ class Naming:
     @cached_property
     def _sums(self) -> Floats:
         return np.cumsum(self.popularity)
+
+
+def _passing(weights: Floats, threshold: float, noise: float) -> Floats:
+    """The chance of each weight to pass the threshold, with noise."""
+    return np.asarray(ndtr((weights - threshold) / noise))

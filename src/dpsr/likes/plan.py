@@ -71,9 +71,8 @@ class Loss:
     @classmethod
     def of(cls, popularity: Popularity, n_cells: int, named: Ints) -> Loss:
         """`named` are the cells over which names will be asked; none where a list of items was declared."""
-        rank = rank_of(n_cells)
-        now, lasting = popularity.loss(rank), popularity.loss(rank, next_cells(popularity, n_cells))
-        return cls(now, lasting, popularity.loss(rank, named) if len(named) else now)
+        nothing = named[:0]
+        return cls(*popularity.losses(rank_of(n_cells), [nothing, next_cells(popularity, n_cells), named]))
 
     def after_round(self, spent: float, share: float) -> Loss:
         """With a round of counts more, after `spent` on others."""

@@ -13,6 +13,7 @@ is known, and without that a law over many drowned cells believes in several tim
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, sqrt
@@ -83,23 +84,28 @@ class Popularity:
         points, chances = self._posterior
         return np.asarray(chances @ points)
 
-    def loss(self, rank: int, settled: Ints | None = None) -> float:
-        """Of the popularity of the `rank` most popular cells, the part that the best guess at them is to miss.
+    def loss(self, rank: int) -> float:
+        """Of the popularity of the `rank` most popular cells, the part that the best guess at them is to miss."""
+        return self.losses(rank, [np.zeros(0, dtype=np.int64)])[0]
 
-        With `settled`, what would still be missed if the popularity of these cells were known. What was popular is
-        drawn from the posterior a few times, with a fixed seed: it reads nothing.
+    def losses(self, rank: int, settled: Sequence[Ints]) -> list[float]:
+        """For each of `settled`, what would still be missed if the popularity of these cells were known.
+
+        What was popular is drawn from the posterior a few times, with a fixed seed: it reads nothing.
         """
         if not self.precision.all():
-            return 0.0
+            return [0.0] * len(settled)
         points, chances = self._posterior
         likely = self._order_believed[: max(_LIKELY * rank, _MANY)]
-        sums, rng, best, guessed = np.cumsum(chances[likely], axis=1), np.random.default_rng(0), 0.0, 0.0
-        known = np.isin(likely, [] if settled is None else settled)
+        sums, rng, best = np.cumsum(chances[likely], axis=1), np.random.default_rng(0), 0.0
+        known, guessed = [np.isin(likely, cells) for cells in settled], [0.0] * len(settled)
         for _ in range(_DRAWS):
             drawn = points[np.minimum((sums < rng.random((len(likely), 1))).sum(axis=1), len(points) - 1)]
-            guess = np.argsort(-np.where(known, drawn, self.believed[likely]), kind="stable")[:rank]
-            best, guessed = best + float(np.sort(drawn)[::-1][:rank].sum()), guessed + float(drawn[guess].sum())
-        return min(max(1 - guessed / best, 0.0), 1.0) if best > 0 else 0.0
+            best += float(np.sort(drawn)[::-1][:rank].sum())
+            for which, cells in enumerate(known):
+                guess = np.argsort(-np.where(cells, drawn, self.believed[likely]), kind="stable")[:rank]
+                guessed[which] += float(drawn[guess].sum())
+        return [min(max(1 - one / best, 0.0), 1.0) if best > 0 else 0.0 for one in guessed]
 
     @cached_property
     def _order_believed(self) -> Ints:

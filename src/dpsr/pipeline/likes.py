@@ -151,18 +151,18 @@ def prospects(
         return Prospect(gain, n_frequent), Prospect(1.0, 0)
     naming, wanted = naming_of(vault, forecast.activity, popularity.possible), max(plan.RANK, n_frequent)
 
-    def named(share: float) -> tuple[TasteForecast, int]:
+    def named(share: float) -> tuple[Floats, int]:
         chances, asked = naming.best(partial(vault.naming_threshold, share), vault.naming_noise(share), wanted)
-        return replace(forecast, nameable=chances), asked.n_cells
+        return chances, asked.n_cells
 
-    lists, n_named = named(left)
-    by_counts = Prospect(lists.plain, 0, left, n_named)
+    nameable, n_named = named(left)
+    by_counts = Prospect(forecast.plain(nameable), 0, left, n_named)
     if not n_frequent:
         return by_counts, by_counts
     found = []
     for part in plan.NAMES:
-        lists, n_named = named(part * left)
-        gain = lists.gain(n_frequent, vault.moments_noise((1 - part) * left))
+        nameable, n_named = named(part * left)
+        gain = forecast.gain(n_frequent, vault.moments_noise((1 - part) * left), nameable)
         found.append(Prospect(gain, n_frequent, part * left, n_named))
     return max(found, key=lambda one: one.gain), by_counts
 

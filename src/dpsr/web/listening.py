@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import socket
 import sys
@@ -20,6 +21,9 @@ _CONNECTIONS = 256
 
 _TURN = 5e-4
 """Seconds a thread may keep the interpreter while another waits: with Python's 5 ms every answer would wait as long."""
+
+_OBJECTS = 700
+"""New objects after which garbage is looked for, Python's own number: what people sent does not lie about for long."""
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -50,6 +54,7 @@ def address_of(opened: socket.socket) -> str:
 def answer_until_stopped(application: Any, opened: socket.socket, started: Callable[[], None]) -> None:
     """Answer on the socket until SIGINT or SIGTERM; `started` is called once requests are taken."""
     sys.setswitchinterval(_TURN)
+    gc.set_threshold(_OBJECTS)
     with suppress(KeyboardInterrupt):  # being stopped is how this ends
         server_for(application, started).run(sockets=[opened])
 
