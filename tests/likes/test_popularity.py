@@ -52,6 +52,15 @@ def test_rounds_narrow_to_a_half_and_end_with_the_cells_that_must_be_told_apart(
     assert plan.rank_of(1) == 1
 
 
+@pytest.mark.parametrize("n", [2, 40, 2 * plan.RANK])
+def test_all_of_a_small_catalogue_is_asked_in_every_round(n):
+    """Half of it is what must be told apart: no later round could bring back what one round's noise put outside."""
+    loud = Popularity.none(n).add(np.arange(n), np.linspace(9, 1, n), 1.0)
+    again = loud.add(plan.next_cells(loud, n), np.linspace(9, 1, n), 1.0)
+    for one in (loud, again):
+        np.testing.assert_array_equal(plan.next_cells(one, n), np.arange(n))
+
+
 def test_the_loss_by_noise_in_counts_is_what_the_best_guess_misses_of_the_truth():
     """Oracle: the truth itself, from which the noisy counts were drawn; what one draw misses varies, so six are."""
     truth = 25.0 / (1 + 0.05 * np.arange(3_000)) ** 1.2

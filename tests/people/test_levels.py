@@ -57,6 +57,17 @@ def test_where_noise_drowns_everything_beliefs_are_kept(seed):
     assert (found.counts >= 0).all()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_people_whom_noise_puts_at_thousands_of_ratings_are_not_most_ratings(seed):
+    """3,000 people with at most fifteen ratings each, and noise of a dozen people in every octave."""
+    rng, people, noise = np.random.default_rng(seed), 3_000.0, 12.0
+    truth = people * np.array([0.15, 0.4, 0.35, 0.1, *np.zeros(ACTIVITY_BINS - 4)])
+    table = np.column_stack([truth, 0.1 * truth]) + noise * rng.normal(size=(ACTIVITY_BINS, 2))
+    totals = Totals(people * np.array([1, 0.1, 0.07, 0.03, 0.4]), noise)
+    found = read_levels(totals, table, noise)
+    assert found.ratings.sum() == pytest.approx(truth @ SIZES, rel=0.1)
+
+
 def test_more_noise_never_makes_levels_wilder():
     totals, table = planted()
     spreads = []

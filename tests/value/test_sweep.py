@@ -57,7 +57,8 @@ def test_readings_are_bayes_by_loops(n):
     z, w = symbols.read(family, m, RESIDUAL)
     for e, (c, s, g) in enumerate(cells):
         _, guess, rho = bayes(family, tables[c], g)
-        assert w[e] == pytest.approx(rho / RESIDUAL, rel=1e-6)
+        expected = 1 / (RESIDUAL + family.variance[g] * (1 / rho - 1)) if n == 2 else rho / RESIDUAL
+        assert w[e] == pytest.approx(expected, rel=1e-6)
         assert z[e] == pytest.approx(m[e] + (guess[s] - m[e]) / rho, abs=1e-6)
 
 
@@ -116,6 +117,20 @@ def test_readings_are_unbiased_at_the_true_mean_and_as_wide_as_their_weight_says
         z, _ = symbols.read(family, np.full(4, family.means[g]), RESIDUAL)
         assert chance @ z == pytest.approx(family.means[g], abs=1e-7)
         assert chance @ (z - family.means[g]) ** 2 == pytest.approx(family.variance[g] / rho, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+def test_thumbs_weigh_the_same_whatever_is_believed_of_them(epsilon):
+    """A channel that flips adds 4 e / (e - 1)^2, e = exp(epsilon), to the variance of a reading, at every mean.
+
+    Weights that follow beliefs count readings that lowered them more: with 95 % up all means sank.
+    """
+    flip = 1 / (1 + np.exp(epsilon))
+    table = np.array([[1 - flip, flip], [flip, 1 - flip]])
+    symbols, m, _ = every_symbol_at_every_mean((table,), family_of(2))
+    inside = np.abs(m) < 0.97
+    _, w = symbols.read(family_of(2), m, RESIDUAL)
+    np.testing.assert_allclose(w[inside], 1 / (RESIDUAL + 1 / np.sinh(epsilon / 2) ** 2), rtol=1e-3)
 
 
 def test_means_outside_the_table_are_read_at_its_edge():

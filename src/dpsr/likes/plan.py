@@ -9,7 +9,7 @@ left, lists have (1 - l) G; a round with the share r would leave them with
 
 l0 the loss if the cells of that round were known: what is missed among others lasts, the rest falls like the variance
 of counts. Rounds of counts go on as long as that is more: a large table has one or two; a small one spends most of its
-budget there. Each asks the more popular half of the cells of the one before.
+budget there. Each asks the more popular half of the cells of the one before, or all of a small catalogue.
 
 Where no list of items was declared, lists hold only what may be named: the gain is that of such lists, by the share
 that names get (`naming`). Names come with weights, so that what they cost is not lost for counts.
@@ -49,8 +49,13 @@ def rank_of(n_cells: int) -> int:
 
 
 def next_cells(popularity: Popularity, n_cells: int) -> Ints:
-    """Cells of the next round: the more popular half of the last one, never fewer than must be told apart."""
-    many = max(rank_of(n_cells), len(popularity.asked) // 2)
+    """Cells of the next round: the more popular half of the last one, never fewer than must be told apart.
+
+    Half of a small catalogue is just as many as that: a cell that the noise of one round put below the middle would
+    never be heard again, and those that are left would weigh hardly more. So all of it is asked every time.
+    """
+    least = n_cells if n_cells <= 2 * RANK else RANK
+    many = max(least, len(popularity.asked) // 2)
     return np.sort(popularity.order[: min(many, n_cells)])
 
 

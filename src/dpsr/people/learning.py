@@ -12,7 +12,6 @@ from dpsr.arrays import Floats
 from dpsr.people.budget import ALPHA, Taste
 from dpsr.people.cells import Cells, Factors, PooledRounds, read_cells
 from dpsr.people.levels import PeopleLevels, Weights
-from dpsr.synthesis import plausible_activity
 from dpsr.types import Scale
 from dpsr.types.item_side import Crowd, ItemSide
 
@@ -145,7 +144,7 @@ class PeopleState:
                 uncertainty = uncertainty + self.factors.variance @ np.diag(self.prior.covariance)[3:]
             features = np.column_stack(columns)
             effects = cells.effect + features @ self.slopes
-            crowd = Crowd(levels.people, plausible_activity(levels.counts), cells.lam, self.unit.by_activity)
+            crowd = Crowd(levels.people, levels.counts, cells.lam, self.unit.by_activity)
         return ItemSide(
             self.scale, effects, uncertainty, features, residual, levels.spread, levels.level, mean,
             self.prior.covariance, crowd, pull,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsr.arrays import Floats
+from dpsr.synthesis import plausible_activity
 from dpsr.types.item_side import ACTIVITY_BINS, CENTRE, SIZES
 
 # Beliefs before anything is asked, in half-widths of the scale or as ratios; wide on purpose.
@@ -103,11 +104,13 @@ def read_levels(totals: Totals, table: Floats, table_noise: float) -> PeopleLeve
     """The posterior from pooled totals (1, a, a^2, nu v, nu) and the noisy table of counts and sums of a by activity.
 
     The overall level, N(0, LEVEL_DEVIATION^2) around CENTRE, meets sum a / people; levels of octaves are a random walk
-    around it; spread and variance are log-normal beliefs that meet a ratio with its error.
+    around it; spread and variance are log-normal beliefs that meet a ratio with its error. People whom noise alone puts
+    at thousands of ratings are not believed in: a handful of them would be most ratings, and what all ratings add up
+    to, and how much one of them weighs, follows from the counts.
     """
     people, noise = totals.people, totals.noise
     _, a_sum, a_square, spread, nu = totals.values
-    counts = _shown_counts(table[:, 0], table_noise, people)
+    counts = plausible_activity(_shown_counts(table[:, 0], table_noise, people))
     s2, s2_log = _positive_ratio(spread, nu, noise, SPREAD**2, SPREAD_LOG_DEVIATION)
     between = LEVEL_VARIANCE * s2
     level, share = np.zeros(ACTIVITY_BINS), LEVEL_VARIANCE

@@ -5,7 +5,10 @@ rho = Var(r_s) / V(m) the share of the rating's variance that the channel explai
 
     z = m + (r_s - m) / rho    with weight   rho / v,
 
-v the residual variance. A channel without noise has rho = 1: z is the rating itself.
+v the residual variance. A channel without noise has rho = 1: z is the rating itself. On two levels z is a function of
+the symbol alone and the channel adds the same variance V(m) (1 / rho - 1) to it at every mean, so that its weight is
+1 / (v + that). There rho / v would fall to zero towards an end of the scale: readings that lower a mean would count
+more than those that raise it, and where nearly all thumbs are up all means would sink.
 
 **The pass.** The means eta at the present state turn symbols into pseudo-observations (z, w). Users see z less what
 their items say about everybody; items see z less what is shared and what these users, freshly updated, say about every
@@ -13,7 +16,7 @@ item. Nothing of the size of the ratings outlives the block: item-side normal eq
 returned.
 
 **The residual variance** v follows once users are updated, in two ways. From the scores: for a mean fitted to the same
-data with posterior variance d, E[((z - eta) w)^2] = w - w^2 d, w = rho / v (MacKay's fixed point). And from what is
+data with posterior variance d, E[((z - eta) w)^2] = w - w^2 d (MacKay's fixed point). And from what is
 left: the variance of ratings, which the histogram tells, is that of the means, their posterior variance, and v. Where
 channels explain little, rho of what a score shows is the rating and the rest is the channel, so that a small error of
 the family of levels becomes an error of v that is 1 / rho times as large: scores count by rho^2, what is left by the
@@ -57,11 +60,13 @@ _RAREST = 1e-300
 class Reader:
     """Reads the symbols of a block at given means, for one family of levels.
 
-    On the grid of means, `guesses` are r_s (channel, symbol, mean), `explained` is rho (channel, mean).
+    On the grid of means, `guesses` are r_s (channel, symbol, mean), `explained` is rho (channel, mean) and, on
+    two levels, `added` the variance that the channel adds.
     """
 
     guesses: Floats
     explained: Floats
+    added: Floats
     first: float
     spacing: float
 
@@ -75,21 +80,24 @@ class Reader:
             r = (family.table * family.y) @ table / np.maximum(chance, _RAREST)
             guesses[c, : table.shape[1]] = r.T
             explained[c] = (chance * (r - family.means[:, None]) ** 2).sum(axis=1) / family.variance
-        return cls(guesses, np.clip(explained, _LEAST, 1.0), float(family.means[0]), family.spacing)
+        explained = np.clip(explained, _LEAST, 1.0)
+        added = family.variance * (1 / explained - 1) if len(family.y) == 2 else np.zeros((0, GRID))
+        return cls(guesses, explained, added, float(family.means[0]), family.spacing)
 
     def read(self, block: Block, m: Floats, residual: float) -> tuple[Floats, Floats]:
         """Pseudo-observations of the means and their weights."""
         z, w = np.empty(len(m)), np.empty(len(m))
         choice, symbol = block.columns[CHOICE], block.columns[SYMBOL]
         with threads_for(8 * len(m)):
-            _read(m, choice, symbol, self.guesses, self.explained, self.first, self.spacing, 1 / residual, z, w)
+            tables = self.guesses, self.explained, self.added
+            _read(m, choice, symbol, *tables, self.first, self.spacing, residual, z, w)
         return z, w
 
 
 @fast_parallel_kernel
 def _read(
-    m: Floats, choice: AnyInts, symbol: AnyInts, guesses: Floats, explained: Floats, first: float, spacing: float,
-    precision: float, z: Floats, w: Floats,
+    m: Floats, choice: AnyInts, symbol: AnyInts, guesses: Floats, explained: Floats, added: Floats, first: float,
+    spacing: float, residual: float, z: Floats, w: Floats,
 ) -> None:  # fmt: skip
     top = guesses.shape[2] - 2
     for e in prange(len(m)):
@@ -101,7 +109,10 @@ def _read(
         r = guesses[c, s, g] * (1 - f) + guesses[c, s, g + 1] * f
         rho = explained[c, g] * (1 - f) + explained[c, g + 1] * f
         z[e] = mean + (r - mean) / rho
-        w[e] = rho * precision
+        if len(added):
+            w[e] = 1 / (residual + added[c, g] * (1 - f) + added[c, g + 1] * f)
+        else:
+            w[e] = rho / residual
 
 
 _DIRECT = np.empty(0, np.int32)
