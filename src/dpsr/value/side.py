@@ -34,6 +34,7 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import block_diag
 
 from dpsr.arrays import AnyFloats, Floats, Singles
 from dpsr.linalg.compiled import threads_for
@@ -94,6 +95,11 @@ class Prior:
     def start_effect_at(self, variance: float) -> None:
         """Believe in this variance of the effect, the first coordinate, before rows are looked at."""
         self.covariance[0, 0] = self.start[0, 0] = variance
+
+    def widen(self, variances: Floats) -> None:
+        """More coordinates behind the others, of these variances and independent of everything."""
+        more = np.diag(variances)
+        self.covariance, self.start = (block_diag(one, more) for one in (self.covariance, self.start))
 
     def keep(self, dimensions: int) -> None:
         """The first coordinates alone."""
