@@ -34,7 +34,7 @@ from dpsr.arrays import Floats, Ints
 from dpsr.engine import MemoryTable, Table
 from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.incidence import Incidence
-from dpsr.linalg.lanczos import Gram, leading_pairs, restricted, scattered
+from dpsr.linalg.lanczos import Gram, leading_right, restricted, scattered
 from dpsr.types import Affinity, Census, Mask
 from dpsr.value.priors import Components
 
@@ -66,21 +66,16 @@ def octaves(counts: Ints) -> Ints:
     return np.minimum(np.frexp(np.maximum(counts, 1).astype(np.float64))[1] - 1, OCTAVES - 1).astype(np.int64)
 
 
-_WIDTH, _PRODUCTS = 6, 12
-"""Of products with the mask. Features need directions, not digits; where these leave them open, the mask has none to
-show."""
-
-_FINER = 32
-"""Item embeddings that a kernel is built on: the same products have them to offer, nearly for nothing."""
+_TOLERANCE, _PRODUCTS = 1e-2, 5
+"""Features need directions, not digits; where eight products leave them open, the mask has none to show."""
 
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """User and item embeddings, row by row, `finer` ones of items for a kernel, and the affinity they imply."""
+    """User and item embeddings, row by row, and the affinity they imply."""
 
     users: Floats
     items: Floats
-    finer: Floats
     affinity: Affinity
     structure: float
 
@@ -108,8 +103,6 @@ def mask_embeddings(table: Table, rank: int, scales: Callable[[Ints], Floats] = 
     rank = max(0, min(rank, min(census.shape) - 2))
     left, right = scales(census.user_counts), scales(census.item_counts)
     s, V = _leading_items(partial(mask.gram, left, right), census.item_counts > 0, rank + 1)
-    finer = V[:, 1:] * s[1:] * right[:, None]
-    s, V = s[: rank + 1], V[:, : rank + 1]
     _, met = mask.both(np.empty((census.n_users, 0)), right[:, None] * V)
     US = left[:, None] * met
     U = US / np.where(s > 1e-7 * s[0], s, np.inf)
@@ -117,7 +110,7 @@ def mask_embeddings(table: Table, rank: int, scales: Callable[[Ints], Floats] = 
     structure = structure_of(census, affinity)
     if structure == 0:  # who meets what follows from counts, as far as can be seen: the rest would be chance
         affinity = Affinity(users=affinity.users[:, :1], items=affinity.items[:, :1])
-    return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], finer, affinity, structure)
+    return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], affinity, structure)
 
 
 _LEAST, _MORE, _CLEAR = 0.2, 0.1, 0.1
@@ -171,10 +164,8 @@ def released_components(census: Census | Mask, affinity: Affinity | None) -> Com
 
 
 def _leading_items(gram: Gram, rated: npt.NDArray[np.bool_], rank: int) -> tuple[Floats, Floats]:
-    """Singular values and item vectors, the finer ones too; an item nobody rated has no part in them and is left out of
-    the work."""
-    number = max(rank, _FINER + 1)
-    s, V = leading_pairs(restricted(gram, rated), int(rated.sum()), number, width=_WIDTH, products=_PRODUCTS)
+    """Singular values and item vectors; an item nobody rated has no part in them and is left out of the work."""
+    s, V = leading_right(restricted(gram, rated), int(rated.sum()), rank, tol=_TOLERANCE, products=_PRODUCTS)
     return s, scattered(V, rated)
 
 
@@ -242,8 +233,7 @@ class Design:
     """Everything that is computed from the mask alone.
 
     `x` (users) and `z` (items) have the constant first and the mask embedding in their last `embedding` columns.
-    `structure` says whether tastes show in the mask (`mask_structure`). A kernel over items is built on `finer`
-    embeddings.
+    `structure` says whether tastes show in the mask (`mask_structure`).
     """
 
     table: Table
@@ -251,7 +241,6 @@ class Design:
     z: Floats
     embedding: int
     affinity: Affinity
-    finer: Floats
     structure: float = 1.0
 
     @classmethod
@@ -260,8 +249,7 @@ class Design:
         table = MemoryTable(table) if isinstance(table, Mask) else table
         embeddings = mask_embeddings(table, rank, scales)
         x, z = public_features(table, embeddings)
-        shown = embeddings.shown[1].shape[1]
-        return cls(table, x, z, shown, embeddings.affinity, embeddings.finer, embeddings.structure)
+        return cls(table, x, z, embeddings.shown[1].shape[1], embeddings.affinity, embeddings.structure)
 
     @property
     def census(self) -> Census:
