@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dpsr.linalg.lanczos import leading_and_more, leading_right
+from dpsr.linalg.lanczos import leading_pairs, leading_right
 
 TOL = 1e-11
 
@@ -179,8 +179,8 @@ def test_a_looser_tolerance_is_looser_and_a_tighter_one_tighter() -> None:
     assert errors[1] < 1e-11 < errors[0] < 0.1
 
 
-def test_more_pairs_are_the_best_of_the_same_basis_and_the_first_ones_are_exact() -> None:
-    """Ritz pairs: orthonormal, never above the true values, the first ones close to them; five products, no fewer."""
+def test_pairs_are_the_best_of_their_basis_and_the_first_ones_are_exact() -> None:
+    """Ritz pairs: orthonormal, never above the true values, the first ones close to them; ten products, no fewer."""
     products, A = low_rank_plus_sparse(3, 300, 400, 6, 0.1, scale=3.0)
     calls = []
 
@@ -188,11 +188,19 @@ def test_more_pairs_are_the_best_of_the_same_basis_and_the_first_ones_are_exact(
         calls.append(X.shape[1])
         return products.gram(X)
 
-    s, V = leading_and_more(gram, 400, 6, more=20, products=5)
+    s, V = leading_pairs(gram, 400, 26, width=4, products=10)
     true = np.linalg.svd(A, compute_uv=False)
-    assert len(calls) == 5
+    assert calls == [4] * 10
     assert s.shape == (26,)
     np.testing.assert_allclose(s[:6], true[:6], rtol=1e-6)
     assert (s <= true[:26] * (1 + 1e-9)).all()
     np.testing.assert_allclose(V.T @ V, np.eye(26), atol=1e-9)
     np.testing.assert_allclose(np.linalg.norm(A @ V, axis=0), s, rtol=1e-6)
+
+
+def test_a_basis_that_would_span_the_space_is_not_needed() -> None:
+    """Thirty columns: all pairs exactly, by one product with the identity."""
+    _, A = low_rank_plus_sparse(4, 50, 30, 3, 0.2)
+    s, V = leading_pairs(lambda X: A.T @ (A @ X), 30, 7, width=4, products=10)
+    np.testing.assert_allclose(s, np.linalg.svd(A, compute_uv=False)[:7], rtol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(A @ V, axis=0), s, rtol=1e-9)

@@ -20,7 +20,7 @@ from dpsr.value.effects import EffectObservation, Effects
 from dpsr.value.evidence import EvidenceState
 from dpsr.value.levels import with_variance
 from dpsr.value.priors import ridge
-from dpsr.value.schedule import Learning, learn_from_symbols
+from dpsr.value.schedule import Learning, learn_between_turns, learn_from_symbols
 from dpsr.value.start import leading_directions
 from dpsr.value.sweep import CHOICE, SYMBOL, Reader
 
@@ -108,6 +108,36 @@ def test_a_sweep_adds_to_what_the_sums_said_and_does_not_count_it_twice():
     assert abs(off.mean()) < 0.02
     assert moved < 0.1
     assert state.residual == pytest.approx(0.1**2, rel=0.5)
+
+
+def test_factors_that_are_added_later_change_nothing_of_what_was_learned():
+    design, _, levels = low_rank(6)
+    variance, tables = float(Y[levels].var()), clear_symbols(design, levels)
+    state = EvidenceState(
+        design, effects_of(design), ridge(variance, 1e-4), mean=float(Y[levels].mean()), variance=variance, k=0
+    )
+    sweeps(state, tables, silent(design), 3)
+    before, learned = means(state), [prior.covariance for prior in (state.item_prior, state.user_prior)]
+    state.add_factors(3)
+    np.testing.assert_array_equal(means(state), before)
+    for prior, covariance in zip((state.item_prior, state.user_prior), learned, strict=True):
+        d = len(covariance)
+        assert prior.dimensions == len(prior.start) == d + 3
+        np.testing.assert_array_equal(prior.covariance[:d, :d], covariance)
+        assert not prior.covariance[:d, d:].any()
+        assert (np.diag(prior.covariance)[d:] > 0).all()
+
+
+def test_learning_between_turns_goes_on_from_the_turn_before(monkeypatch):
+    """Effects are looked for, and items met alone, the first time only."""
+    design, _, levels = low_rank(7)
+    variance, tables = float(Y[levels].var()), clear_symbols(design, levels)
+    state = EvidenceState(design, effects_of(design), ridge(variance, 1e-4), mean=0.0, variance=variance, k=0)
+    learn_between_turns(state, tables, Y, np.zeros(len(Y)), silent(design))
+    before = means(state)
+    monkeypatch.setattr(EvidenceState, "find_effects", None)
+    learn_between_turns(state, tables, Y, np.zeros(len(Y)), silent(design))
+    assert 0 < np.std(means(state) - before) < np.std(before)
 
 
 def test_without_factors_in_the_data_none_are_invented():

@@ -8,12 +8,15 @@ from scipy.linalg import sqrtm
 
 from dpsr.value.effects import EffectObservation
 from dpsr.value.kernels import (
+    Solved,
     add_normal_equations,
     covariances,
+    known_products,
     packed_size,
     packed_times,
     root_and_product,
-    scores,
+    solve_rows,
+    tally_ratings,
 )
 from dpsr.value.side import Evidence, Prior, Rows, _geometric, congruence, posterior
 from dpsr.value.sweep import _DIRECT, _normal, _partners
@@ -117,9 +120,50 @@ def test_scores_are_compared_with_what_a_fitted_mean_leaves_to_be_expected():
     """E[((z - eta) w)^2] = w - w^2 v, the variance v at most nine tenths of 1 / w; sums of any number of ratings."""
     rng = np.random.default_rng(4)
     for n in (0, 1, 4096, 10_001):
-        off, w, variance = rng.normal(size=n), rng.uniform(0.1, 9, n), rng.uniform(0, 1, n)
+        before, after, z = rng.normal(size=(3, n))
+        w, variance = rng.uniform(0.1, 9, n), rng.uniform(0, 1, n)
         expected = w - w**2 * np.minimum(variance, 0.9 / w)
-        np.testing.assert_allclose(scores(off, w, variance), [((off * w) ** 2).sum(), expected.sum()], rtol=1e-10)
+        kinds = ((z - after) * w) ** 2, expected, (after - before) ** 2, variance, after, after**2, w, w**2
+        found = tally_ratings(before, after, z, w, variance)
+        np.testing.assert_allclose(found, [kind.sum() for kind in kinds], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(("rows", "d", "k"), [(1, 1, 0), (64, 5, 2), (130, 20, 8)])
+def test_rows_are_solved_as_numpy_solves_them(rows, d, k):
+    """B, B t, the diagonal and the last coordinates of U B U', and the sum of B over active rows."""
+    rng = np.random.default_rng(2)
+    evidence, root = (
+        np.stack([positive(rng, d, 10.0 ** (i % 3)) for i in range(rows)]),
+        np.triu(rng.normal(size=(d, d))),
+    )
+    weight, pull, h, active = (
+        rng.uniform(0, 9, rows),
+        rng.normal(size=rows),
+        rng.normal(size=(rows, d)),
+        rng.random(rows) < 0.7,
+    )
+    out = Solved.of(np.empty((rows, d), np.float32), np.empty((rows, packed_size(k)), np.float32))
+    packed = np.stack([lower(one) for one in evidence])
+    solve_rows(packed, np.eye(d, dtype=np.float32), root.astype(np.float32), weight, pull, h, active, out)
+    B = np.linalg.inv(evidence + np.eye(d) + weight[:, None, None] * np.outer(root[0], root[0]))
+    whole = root @ B @ root.T
+    close = {"rtol": 1e-3, "atol": 1e-4}
+    np.testing.assert_allclose(out.covariance, [lower(one) for one in B], **close)
+    np.testing.assert_allclose(out.mean, np.einsum("npq,nq->np", B, h + pull[:, None] * root[0]), **close)
+    np.testing.assert_allclose(out.variance, np.einsum("npp->np", whole), **close)
+    np.testing.assert_allclose(out.corner, [lower(one[d - k :, d - k :]) for one in whole], **close)
+    np.testing.assert_allclose(out.total.sum(axis=0), lower(B[active].sum(axis=0)), **close)
+
+
+@pytest.mark.parametrize("rows", [1, 256, 700])
+def test_products_of_features_with_what_is_known_are_summed_as_numpy_sums_them(rows):
+    rng = np.random.default_rng(3)
+    f, B = rng.normal(size=(rows, 4)), np.stack([positive(rng, 5) for _ in range(rows)])
+    found = known_products(f, np.stack([lower(one) for one in B]).astype(np.float32), 3)
+    products, known = (
+        np.stack([lower(one) for one in many]) for many in (np.einsum("ip,iq->ipq", f, f), np.eye(3) - B[:, :3, :3])
+    )
+    np.testing.assert_allclose(found, products.T @ known, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 64, 130])

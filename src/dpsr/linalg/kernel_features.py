@@ -10,12 +10,14 @@ total mean square one over ratings, so that one prior variance of their coeffici
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from dpsr.arrays import Codes, Floats
+from dpsr.arrays import Codes, Floats, Singles
 from dpsr.linalg.compiled import one_blas_thread
+
+Reals = TypeVar("Reals", Floats, Singles)
 
 _SHORTEST = 0.2
 """Embeddings shorter than this share of the typical length are not stretched to unit length."""
@@ -49,9 +51,10 @@ def _unit_lengths(e: Floats, counts: Floats) -> Floats:
 def _features(e: Floats, counts: Floats, kernel: Kernel) -> Floats:
     most = min(kernel.landmarks, np.count_nonzero(counts))
     top: Codes = np.argsort(-counts, kind="stable")[:most].astype(np.int32)
-    k = _gaussian_kernel(e, e[top], kernel.length)
-    values, vectors = _leading_eigenpairs(k[top], kernel.features)
-    features = k @ (vectors / np.sqrt(values))
+    values, vectors = _leading_eigenpairs(_gaussian_kernel(e[top], e[top], kernel.length), kernel.features)
+    single = e.astype(np.float32)  # exponentials take most of the time, and need no more digits
+    k = _gaussian_kernel(single, single[top], kernel.length)
+    features = (k @ (vectors / np.sqrt(values)).astype(np.float32)).astype(np.float64)
     features -= counts @ features / counts.sum()
     features[counts == 0] = 0
     return np.asarray(features / np.sqrt(max(counts @ (features**2).sum(axis=1) / counts.sum(), 1e-300)))
@@ -70,6 +73,6 @@ def _leading_eigenpairs(K: Floats, number: int) -> tuple[Floats, Floats]:
     return values[-number:], Q @ small[:, -number:]
 
 
-def _gaussian_kernel(e: Floats, landmarks: Floats, length: float) -> Floats:
+def _gaussian_kernel(e: Reals, landmarks: Reals, length: float) -> Reals:
     distance = (e**2).sum(axis=1)[:, None] + (landmarks**2).sum(axis=1) - 2 * e @ landmarks.T
-    return np.asarray(np.exp(-np.maximum(distance, 0) / (2 * length**2)))
+    return np.exp(-np.maximum(distance, 0) / (2 * length**2), dtype=e.dtype)

@@ -128,22 +128,38 @@ def leading_right(
     return s[:rank], V[:, :rank]
 
 
-def leading_and_more(gram: Gram, n: int, rank: int, *, more: int, products: int) -> tuple[Floats, Floats]:
-    """The same after exactly so many `products`, with up to `more` pairs behind the first `rank`.
+def leading_pairs(gram: Gram, n: int, number: int, *, width: int, products: int) -> tuple[Floats, Floats]:
+    """The best that a basis of so many `products` of this `width` has to offer, up to `number` pairs.
 
-    Those are the best that the same basis has to offer: nearly for nothing, and the less exact the further behind.
+    The first ones are nearly exact, the others the less so the further behind: narrow products, many of them, tell more
+    than the same number of columns in a few wide ones.
     """
     with one_blas_thread():
-        s, V = _leading(gram, n, min(rank, n), None, 0.0, products)
-    return s[: rank + more], V[:, : rank + more]
+        if n <= (products + 1) * width:
+            s, V = _all_pairs(gram, n)
+            return s[:number], V[:, :number]
+        rng = np.random.default_rng(_SEED)
+        V, T = np.empty((n, products * width), order="F"), np.zeros((products * width, products * width))
+        X = first_block(n, width, None, rng)
+        for k in range(0, products * width, width):
+            V[:, k : k + width] = X
+            X, H, _ = orthonormal(gram(X), V[:, : k + width], rng)
+            T[: k + width, k : k + width], T[k : k + width, : k + width] = H, H.T
+        values, Q = np.linalg.eigh(_symmetric(T))
+        return np.sqrt(np.maximum(values[::-1][:number], 0)), V @ Q[:, ::-1][:, :number]
+
+
+def _all_pairs(gram: Gram, n: int) -> tuple[Floats, Floats]:
+    """Where a basis would span the space: G itself is no larger."""
+    values, vectors = np.linalg.eigh(_symmetric(gram(np.eye(n))))
+    return np.sqrt(np.maximum(values[::-1], 0)), vectors[:, ::-1]
 
 
 def _leading(gram: Gram, n: int, d: int, start: Floats | None, tol: float, most: int) -> tuple[Floats, Floats]:
     """All pairs of the last basis."""
     width = 4 * -(-d // 4)
-    if n <= (_HELD + 1) * width:  # a basis would span the space: G itself is no larger
-        values, vectors = np.linalg.eigh(_symmetric(gram(np.eye(n))))
-        return np.sqrt(np.maximum(values[::-1], 0)), vectors[:, ::-1]
+    if n <= (_HELD + 1) * width:
+        return _all_pairs(gram, n)
     rng = np.random.default_rng(_SEED)
     V, T = np.empty((n, _HELD * width), order="F"), np.zeros((_HELD * width, _HELD * width))
     X, k = first_block(n, width, start, rng), 0

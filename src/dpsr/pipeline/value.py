@@ -74,21 +74,19 @@ def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Al
     prior = ridge(usage.variance, usage.mean_variance)
     effects = learn_effects(design, sums, prior, usage.variance, as_start=shares.asks_ratings)
     observations = own_observations(design, sums, effects)
-
-    def fresh(k: int) -> EvidenceState:
-        return EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=k)
+    state = EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=0)
 
     def learn_so_far(tables: dict[int, Floats]) -> ExpectedRatings:
-        state = learn_between_turns(fresh(0), tables, y, usage.log_base, observations)
+        learn_between_turns(state, tables, y, usage.log_base, observations)
         around = with_variance(y, usage.log_base, BETWEEN_TURNS * state.residual, state.sample)
         return ExpectedRatings(around, state.left, state.right)
 
-    state = fresh(recipe.n_factors if shares.asks_ratings else 0)
     if shares.asks_ratings:
         announce("Drawing noise for every rating")
         around = with_variance(y, usage.log_base, state.residual + state.mean_uncertainty, state.sample)
         tables = recipe.ask_ratings(vault, ExpectedRatings(around, state.left, state.right), shares, learn_so_far)
         announce("Learning tastes from the noisy ratings")
+        state.add_factors(recipe.n_factors)
         state = recipe.learn(state, tables, y, usage.log_base, observations, RELEASED)
         taste = recipe.learn_taste(state, RELEASED)
     else:

@@ -48,11 +48,11 @@ from dpsr.engine.incidence import Incidence, at_ratings
 from dpsr.engine.table import zeros
 from dpsr.linalg.compiled import threads_for
 from dpsr.linalg.kernel_features import Kernel, kernel_features
-from dpsr.linalg.lanczos import leading_and_more, restricted, scattered
+from dpsr.linalg.lanczos import leading_pairs, restricted, scattered
 from dpsr.linalg.normal_equations import inverse
 from dpsr.types import Census, Mask, Model, PersonalPrior, Scale
 from dpsr.types.personal import Widths
-from dpsr.value.design import RANK, Design, degree_scales
+from dpsr.value.design import Design, degree_scales
 from dpsr.value.effects import EffectObservation, Effects
 from dpsr.value.evidence import EvidenceState
 from dpsr.value.levels import LevelFamily
@@ -64,8 +64,8 @@ from dpsr.value.taste_kernels import pair_sums, tastes
 EMBEDDINGS, KERNEL = 32, Kernel(landmarks=256, features=48, length=0.7)
 """Embeddings the kernel is built on, and its size: a quarter of what `personalise` takes, at a tenth of the time."""
 
-_PRODUCTS = 8
-"""Of the mask, for the embeddings; these need directions, not digits."""
+_WIDTH, _PRODUCTS = 6, 12
+"""Of products with the mask, for the embeddings; these need directions, not digits."""
 
 _TYPICAL = 0.06
 """Share of the variance of ratings that such a taste has, at most: what `personalise` gives it."""
@@ -109,7 +109,7 @@ def item_features(design: Design) -> Floats:
     counts, rated = design.item_counts, design.item_counts > 0
     left, right = degree_scales(design.census.user_counts), degree_scales(design.census.item_counts)
     gram = restricted(partial(Incidence(design.table).gram, left, right), rated)
-    s, V = leading_and_more(gram, int(rated.sum()), RANK + 1, more=EMBEDDINGS - RANK, products=_PRODUCTS)
+    s, V = leading_pairs(gram, int(rated.sum()), EMBEDDINGS + 1, width=_WIDTH, products=_PRODUCTS)
     return kernel_features(scattered(V[:, 1:] * s[1:], rated) * right[:, None], counts, KERNEL)
 
 

@@ -45,20 +45,17 @@ class EvidenceState:
     def __init__(
         self, design: Design, effects: Effects, ridge: Floats, *, mean: float, variance: float, k: int
     ) -> None:
-        self.design, self.variance, self.k = design, variance, k
+        self.design, self.variance = design, variance
         self.item_prior, self.user_prior = self._priors(effects, ridge)
         shares = effects.item_prior_variance, effects.user_prior_variance
         items, users = (Belief(share, known) for share, known in zip(shares, effects.known, strict=True))
         self.beliefs = items, users
         self.shared = design.z @ effects.weights
         self.shared[:, 0] += mean
-        (m, n), q = design.census.shape, design.z.shape[1]
-        self.b, self.g = self.shared.copy(), np.zeros((n, k))
+        self.b, self.c = self.shared.copy(), np.zeros((design.census.n_users, design.z.shape[1]))
         self.b[:, 0] += effects.item
-        # a fixed start that breaks the symmetry of the factors; while g is zero it says nothing
-        self.c, self.f = np.zeros((m, q)), 0.3 * np.random.default_rng(0).normal(size=(m, k))
         self.c[:, 0] = effects.user
-        self.items: Posterior | None = None
+        self.add_factors(k)
         self.item_rows: Rows | None = None
         counts = (
             design.item_counts @ effects.item_posterior_variance + design.user_counts @ effects.user_posterior_variance
@@ -68,11 +65,10 @@ class EvidenceState:
         self.residual = float(np.clip(variance - spread - self.mean_uncertainty, _FIRST_RESIDUAL * variance, variance))
 
     def _priors(self, effects: Effects, ridge: Floats) -> tuple[Prior, Prior]:
-        design, variance, k = self.design, self.variance, self.k
+        design, variance = self.design, self.variance
         d, q = design.x.shape[1], design.z.shape[1]
-        factors = np.full(k, FACTORS * variance / max(k, 1))
-        item = np.diag(np.r_[effects.item_prior_variance, np.full(d - 1, SLOPES * variance / (d - 1)), factors])
-        user = np.diag(np.r_[effects.user_prior_variance, np.full(q - 1, SLOPES * variance / (q - 1)), np.ones(k)])
+        item = np.diag(np.r_[effects.item_prior_variance, np.full(d - 1, SLOPES * variance / (d - 1))])
+        user = np.diag(np.r_[effects.user_prior_variance, np.full(q - 1, SLOPES * variance / (q - 1))])
         start_ridge = np.r_[ridge[0], effects.ridge[1:]]
         user_groups = np.r_[0, np.ones(d - 1, dtype=np.int64)][:, None]
         user_ridge = np.array([1e6, 1 / (COEFFICIENT[3] * variance)])
@@ -81,6 +77,15 @@ class EvidenceState:
             Prior.of(design.z, design.weight_groups, start_ridge, cautious_ridge(ridge), item, **sums),
             Prior.of(design.x, user_groups, user_ridge, cautious_ridge(user_ridge), user),
         )
+
+    def add_factors(self, k: int) -> None:
+        """Room for k factors beside what was learned without any; nothing is known about them."""
+        self.k, (m, n) = k, self.design.census.shape
+        # a fixed start that breaks the symmetry of the factors; while g is zero it says nothing
+        self.f, self.g = 0.3 * np.random.default_rng(0).normal(size=(m, k)), np.zeros((n, k))
+        self.items: Posterior | None = None
+        self.item_prior.widen(np.full(k, FACTORS * self.variance / max(k, 1)))
+        self.user_prior.widen(np.ones(k))
 
     @property
     def left(self) -> ColumnStack:

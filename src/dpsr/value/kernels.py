@@ -5,10 +5,12 @@ Symmetric matrices that are added up over blocks are packed: the lower triangle,
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import prange
 
-from dpsr.arrays import AnyFloats, AnyInts, Floats, Singles
+from dpsr.arrays import AnyFloats, AnyInts, Bools, Floats, Singles
 from dpsr.linalg.compiled import fast_kernel, fast_parallel_kernel
 
 _FEW = 24
@@ -23,6 +25,9 @@ _ROWS = 64
 
 _PART = 4096
 """Ratings a thread adds up at a time."""
+
+_GRAM = 256
+"""Rows whose products a thread multiplies at a time."""
 
 
 def packed_size(d: int) -> int:
@@ -118,18 +123,131 @@ def _add_corner(corner: Singles, d: int, packed: AnyFloats) -> None:
 
 
 @fast_parallel_kernel
-def scores(off: AnyFloats, weight: AnyFloats, variance: AnyFloats) -> AnyFloats:
-    """Squared scores ((z - eta) w)^2 and what is expected of them, w - w^2 variance, summed over ratings.
+def tally_ratings(
+    before: AnyFloats, after: AnyFloats, z: AnyFloats, weight: AnyFloats, variance: AnyFloats
+) -> AnyFloats:
+    """Sums over ratings whose means moved, of the kinds that `sweep.Tally` lists.
 
-    A posterior variance is not believed to exceed nine tenths of what the rating itself leaves open.
+    Scores are ((z - eta) w)^2 and w - w^2 variance is expected of them; a posterior variance is not believed to exceed
+    nine tenths of what the rating itself leaves open.
     """
-    parts = np.zeros((-(-len(off) // _PART), 2))
+    parts = np.zeros((-(-len(z) // _PART), 8))
     for part in prange(len(parts)):
-        for e in range(part * _PART, min((part + 1) * _PART, len(off))):
-            w = weight[e]
-            parts[part, 0] += (off[e] * w) ** 2
-            parts[part, 1] += w - w * min(variance[e] * w, 0.9)
+        sums = parts[part]
+        for e in range(part * _PART, min((part + 1) * _PART, len(z))):
+            eta, w = after[e], weight[e]
+            sums[0] += ((z[e] - eta) * w) ** 2
+            sums[1] += w - w * min(variance[e] * w, 0.9)
+            sums[2] += (eta - before[e]) ** 2
+            sums[3] += variance[e]
+            sums[4] += eta
+            sums[5] += eta**2
+            sums[6] += w
+            sums[7] += w**2
     return parts.sum(axis=0)
+
+
+@fast_parallel_kernel
+def known_products(features: Floats, covariance: Singles, dx: int) -> Singles:
+    """The sum over rows of f f' x (I - B), x the Kronecker product, both packed: B the first `dx` coordinates.
+
+    `covariance` holds packed matrices of which these are the beginning. Not I and B by themselves: where hardly
+    anything is known, single precision would lose the difference.
+    """
+    n, q = features.shape
+    pairs, size = q * (q + 1) // 2, dx * (dx + 1) // 2
+    parts = np.empty((-(-n // _GRAM), pairs, size), np.float32)
+    for part in prange(len(parts)):
+        first = part * _GRAM
+        _add_products(features[first : first + _GRAM], covariance[first : first + _GRAM], dx, parts[part])
+    return parts.sum(axis=0)
+
+
+@fast_kernel
+def _add_products(features: Floats, covariance: Singles, dx: int, out: Singles) -> None:
+    n, q = features.shape
+    products, known = np.empty((len(out), n), np.float32), np.empty((n, out.shape[1]), np.float32)
+    for i in range(n):
+        at = 0
+        for p in range(q):
+            for r in range(p + 1):
+                products[at + r, i] = features[i, p] * features[i, r]
+            at += p + 1
+        at = 0
+        for p in range(dx):
+            for r in range(p + 1):
+                known[i, at + r] = -covariance[i, at + r]
+            known[i, at + p] += np.float32(1)
+            at += p + 1
+    np.dot(products, known, out)
+
+
+class Solved(NamedTuple):
+    """What becomes of rows: B, B t and the diagonal of U B U', the last coordinates of that (packed), sums of B."""
+
+    covariance: Singles
+    mean: Floats
+    variance: Singles
+    corner: Singles
+    total: Singles
+
+    @classmethod
+    def of(cls, variance: Singles, corner: Singles) -> Solved:
+        """Room for as many rows; sums are one line for every `_LANES` of them."""
+        n, d = variance.shape
+        size = packed_size(d)
+        return cls(
+            np.empty((n, size), np.float32),
+            np.empty((n, d)),
+            variance,
+            corner,
+            np.empty((-(-n // _LANES), size), np.float32),
+        )
+
+
+@fast_parallel_kernel
+def solve_rows(
+    packed: AnyFloats, prior: Singles, root: Singles, weight: AnyFloats, pull: AnyFloats, h: Floats, active: Bools,
+    out: Solved,
+) -> None:  # fmt: skip
+    """B = (packed + prior + weight u u')^-1 of every row, t = h + pull u, u the first line of the upper triangular U.
+
+    Sums are over active rows. All of it while a few matrices, side by side, are at hand.
+    """
+    for group in prange(-(-len(packed) // _LANES)):
+        _solve_lanes(group, packed, prior, root, weight, pull, h, active, out)
+
+
+@fast_kernel
+def _solve_lanes(
+    group: int, packed: AnyFloats, prior: Singles, root: Singles, weight: AnyFloats, pull: AnyFloats, h: Floats,
+    active: Bools, out: Solved,
+) -> None:  # fmt: skip
+    """One group of rows. Not in the loop itself: of arrays made there numba takes two of one shape for the same."""
+    first, d = group * _LANES, len(prior)
+    count = min(_LANES, len(packed) - first)
+    m, lines = np.empty((d, d, _LANES), np.float32), np.empty((d, _LANES), np.float32)
+    t, some = np.zeros((d, _LANES), np.float32), np.zeros(_LANES, np.float32)
+    corner = np.empty((out.corner.shape[1], _LANES), np.float32)
+    _inverses(packed, first, count, prior, root[0], weight, m)
+    _store(m, first, count, out.covariance)
+    for lane in range(count):
+        some[lane] = active[first + lane]
+        for p in range(d):
+            t[p, lane] = h[first + lane, p] + pull[first + lane] * root[0, p]
+    _add_up(m, some, out.total[group])
+    _times(m, t, lines)
+    for lane in range(count):
+        for p in range(d):
+            out.mean[first + lane, p] = lines[p, lane]
+    _diagonal(m, root, lines)
+    for lane in range(count):
+        for p in range(d):
+            out.variance[first + lane, p] = lines[p, lane]
+    _corner(m, root, corner)
+    for lane in range(count):
+        for p in range(len(corner)):
+            out.corner[first + lane, p] = corner[p, lane]
 
 
 @fast_parallel_kernel
@@ -140,20 +258,93 @@ def covariances(packed: AnyFloats, prior: Singles, seen: Singles, weight: AnyFlo
         first = group * _LANES
         count = min(_LANES, n - first)
         m = np.empty((d, d, _LANES), np.float32)
-        for lane in range(_LANES):
-            i, at = first + min(lane, count - 1), 0
-            scale = np.float32(weight[i])
-            for p in range(d):
-                for q in range(p + 1):
-                    m[p, q, lane] = np.float32(packed[i, at + q]) + prior[p, q] + scale * seen[p] * seen[q]
-                at += p + 1
-        _invert(m)
-        at = 0
-        for p in range(d):
+        _inverses(packed, first, count, prior, seen, weight, m)
+        _store(m, first, count, out)
+
+
+@fast_kernel
+def _inverses(
+    packed: AnyFloats, first: int, count: int, prior: Singles, seen: Singles, weight: AnyFloats, m: Singles
+) -> None:
+    """Minus the inverses of `count` rows, one a lane (`_invert`); lanes that are left repeat the last one."""
+    for lane in range(_LANES):
+        i, at = first + min(lane, count - 1), 0
+        scale = np.float32(weight[i])
+        for p in range(len(prior)):
             for q in range(p + 1):
-                for lane in range(count):
-                    out[first + lane, at + q] = -m[p, q, lane]
+                m[p, q, lane] = np.float32(packed[i, at + q]) + prior[p, q] + scale * seen[p] * seen[q]
             at += p + 1
+    _invert(m)
+
+
+@fast_kernel
+def _store(m: Singles, first: int, count: int, out: Singles) -> None:
+    """Minus `m`, one packed line a lane."""
+    at = 0
+    for p in range(len(m)):
+        for q in range(p + 1):
+            for lane in range(count):
+                out[first + lane, at + q] = -m[p, q, lane]
+        at += p + 1
+
+
+@fast_kernel
+def _add_up(m: Singles, some: Singles, total: Singles) -> None:
+    """Minus the sum over lanes, weighed by `some`, packed."""
+    at = 0
+    for p in range(len(m)):
+        for q in range(p + 1):
+            entry = np.float32(0)
+            for lane in range(_LANES):
+                entry -= some[lane] * m[p, q, lane]
+            total[at + q] = entry
+        at += p + 1
+
+
+@fast_kernel
+def _times(m: Singles, t: Singles, out: Singles) -> None:
+    """out = -m t."""
+    out[:] = 0
+    for p in range(len(m)):
+        for q in range(p):
+            for lane in range(_LANES):
+                out[p, lane] -= m[p, q, lane] * t[q, lane]
+                out[q, lane] -= m[p, q, lane] * t[p, lane]
+        for lane in range(_LANES):
+            out[p, lane] -= m[p, p, lane] * t[p, lane]
+
+
+@fast_kernel
+def _diagonal(m: Singles, root: Singles, out: Singles) -> None:
+    """The diagonal of -U m U'."""
+    out[:] = 0
+    for p in range(len(m)):
+        for i in range(p, len(m)):
+            for j in range(p, i + 1):
+                part = root[p, i] * root[p, j] * np.float32(1 if i == j else 2)
+                for lane in range(_LANES):
+                    out[p, lane] -= part * m[i, j, lane]
+
+
+@fast_kernel
+def _corner(m: Singles, root: Singles, out: Singles) -> None:
+    """The last coordinates of -U m U', packed, as many as `out` has room for."""
+    k = int(np.sqrt(2 * len(out)))
+    first = len(m) - k
+    half = np.empty((k, _LANES), np.float32)
+    out[:] = 0
+    for a in range(k):
+        half[:] = 0
+        for j in range(k):
+            for i in range(a, k):
+                part = root[first + a, first + i]
+                for lane in range(_LANES):
+                    half[j, lane] -= part * m[first + max(i, j), first + min(i, j), lane]
+        for b in range(a + 1):
+            for j in range(b, k):
+                part = root[first + b, first + j]
+                for lane in range(_LANES):
+                    out[a * (a + 1) // 2 + b, lane] += part * half[j, lane]
 
 
 @fast_kernel

@@ -75,13 +75,14 @@ def learn_from_symbols(
 
 def learn_between_turns(
     state: EvidenceState, tables: Mapping[int, Floats], y: Floats, log_base: Floats, observations: Observations
-) -> EvidenceState:
-    """What the ratings of earlier turns say, roughly: how later ones are asked depends on it, and nothing else."""
+) -> None:
+    """What the ratings of earlier turns say, roughly: how later ones are asked depends on it, and where learning from
+    all of them starts. The state goes on from the turn before."""
     learning = Learning(state, tables, y, log_base, observations)
-    state.find_effects(learning.reader())
-    learning.sweep_items()
+    if state.items is None:
+        state.find_effects(learning.reader())
+        learning.sweep_items()
     state.sweep(learning.reader(), observations)
-    return state
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,12 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import block_diag
 
 from dpsr.arrays import AnyFloats, Floats, Singles
 from dpsr.linalg.compiled import threads_for
 from dpsr.linalg.normal_equations import inverse
-from dpsr.value.kernels import covariances, packed_size, packed_times
+from dpsr.value.kernels import Solved, covariances, known_products, packed_size, packed_times, solve_rows
 
 _COEFFICIENTS = 3.0
 """Pseudo-coefficients behind the prior ridge of a group."""
@@ -94,6 +95,11 @@ class Prior:
     def start_effect_at(self, variance: float) -> None:
         """Believe in this variance of the effect, the first coordinate, before rows are looked at."""
         self.covariance[0, 0] = self.start[0, 0] = variance
+
+    def widen(self, variances: Floats) -> None:
+        """More coordinates behind the others, of these variances and independent of everything."""
+        more = np.diag(variances)
+        self.covariance, self.start = (block_diag(one, more) for one in (self.covariance, self.start))
 
     def keep(self, dimensions: int) -> None:
         """The first coordinates alone."""
@@ -189,20 +195,16 @@ def posterior(rows: Rows, prior: Prior, k: int, evidence: Evidence, *, weights_f
     """
     n, d, dx, root = len(rows.h), prior.dimensions, prior.groups.shape[1], rows.root
     result, pieces = Posterior.empty(n, d, k), _pieces(n)
-    solved: Iterable[tuple[Singles, Floats]] = (_solve(rows, piece, prior, evidence) for piece in pieces)
+    solved: Iterable[Solved] = (_solve(rows, piece, prior, result, evidence) for piece in pieces)
     if weights_first:
         solved = list(solved)
         prior.learn_weights(evidence)
     weights = prior.weights @ np.linalg.inv(root[:dx, :dx]).T
-    (i, j), corner = _triangle(d), congruence(root[d - k :, d - k :]).T
-    squares, last = (np.where(i == j, 1, 2) * root[:, i] * root[:, j]).T.astype(np.float32), j >= d - k
-    for piece, (B, beta) in zip(pieces, solved, strict=True):
-        expected = rows.features[piece] @ weights
-        with threads_for(len(B) * d * dx):
-            packed_times(B, expected, beta)
+    for piece, one in zip(pieces, solved, strict=True):
+        expected, beta = rows.features[piece] @ weights, one.mean
+        with threads_for(len(beta) * d * dx):
+            packed_times(one.covariance, expected, beta)
         result.mean[piece] = beta @ root.T
-        result.variance[piece] = B @ squares
-        result.factor_covariance[piece] = B[:, last] @ corner
         beta[:, :dx] -= expected
         deviations = beta[rows.active[piece]]
         evidence.scatter[:] += deviations.T @ deviations
@@ -213,9 +215,12 @@ def posterior(rows: Rows, prior: Prior, k: int, evidence: Evidence, *, weights_f
 def posterior_covariances(rows: Rows, prior: Prior) -> Singles:
     """C_i of every row at the present prior, packed; the prior may have learned since the rows were made."""
     packed, back = np.empty(rows.a.shape, np.float32), congruence(rows.root).T
-    within = np.linalg.inv(prior.root) @ rows.root
+    within, seen = np.linalg.inv(prior.root) @ rows.root, rows.root[0].astype(np.float32)
+    precision = (within.T @ within).astype(np.float32)
     for piece in _pieces(len(rows.h)):
-        packed[piece] = _covariances(rows, piece, within.T @ within) @ back
+        with threads_for(len(rows.h[piece]) * len(seen) ** 3):
+            covariances(rows.a[piece], precision, seen, 1 / rows.observed_variance[piece], packed[piece])
+        packed[piece] = packed[piece] @ back
     return packed
 
 
@@ -230,27 +235,24 @@ def _pieces(n: int) -> list[slice]:
     return [slice(at, min(at + _BLOCK, n)) for at in range(0, n, _BLOCK)]
 
 
-def _covariances(rows: Rows, piece: slice, prior: Floats) -> Singles:
-    """B_i of a piece of rows, packed, observations included; `prior` is the precision in the rows' coordinates."""
-    B, seen = np.empty((len(rows.h[piece]), rows.a.shape[1]), np.float32), rows.root[0].astype(np.float32)
-    with threads_for(len(B) * len(prior) ** 3):
-        covariances(rows.a[piece], prior.astype(np.float32), seen, 1 / rows.observed_variance[piece], B)
-    return B
-
-
-def _solve(rows: Rows, piece: slice, prior: Prior, evidence: Evidence) -> tuple[Singles, Floats]:
+def _solve(rows: Rows, piece: slice, prior: Prior, result: Posterior, evidence: Evidence) -> Solved:
     """B_i of a piece of rows and B_i U' h_i, observations included; what they say about V and L so far."""
     d, (q, dx) = prior.dimensions, prior.groups.shape
-    B, seen = _covariances(rows, piece, np.eye(d)), rows.observed_effect[piece] / rows.observed_variance[piece]
-    unpulled = np.zeros_like(rows.h[piece])
-    with threads_for(len(B) * d**2):
-        packed_times(B, rows.h[piece] + seen[:, None] * rows.root[0], unpulled)
-    columns, (i, j), (a, b) = rows.features[piece].T.astype(np.float32, order="C"), _triangle(q), _triangle(dx)
-    known = (a == b) - B[:, : len(a)]  # of I - B_i, what belongs to the first coordinates
-    evidence.gram[:] += ((columns[i] * columns[j]) @ known)[_places(q)][:, _places(dx)]
-    evidence.right[:] += rows.features[piece].T @ unpulled[:, :dx]
-    evidence.total[:] += (rows.active[piece].astype(np.float32) @ B)[_places(d)].reshape(d, d)
-    return B, unpulled
+    solved, precision = (
+        Solved.of(result.variance[piece], result.factor_covariance[piece]),
+        1 / rows.observed_variance[piece],
+    )
+    pull, root = precision * rows.observed_effect[piece], rows.root.astype(np.float32)
+    with threads_for(len(pull) * d**3):
+        solve_rows(
+            rows.a[piece], np.eye(d, dtype=np.float32), root, precision, pull, rows.h[piece], rows.active[piece], solved
+        )
+    with threads_for(len(pull) * packed_size(q) * packed_size(dx)):
+        known = known_products(rows.features[piece], solved.covariance, dx)
+    evidence.gram[:] += known[_places(q)][:, _places(dx)]
+    evidence.right[:] += rows.features[piece].T @ solved.mean[:, :dx]
+    evidence.total[:] += solved.total.sum(axis=0, dtype=np.float64)[_places(d)].reshape(d, d)
+    return solved
 
 
 @cache

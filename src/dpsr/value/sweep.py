@@ -38,7 +38,7 @@ from dpsr.engine import Block, BlockResult
 from dpsr.engine.incidence import at_ratings
 from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
 from dpsr.value.effects import EffectObservation
-from dpsr.value.kernels import add_normal_equations, packed_size, root_and_product, scores
+from dpsr.value.kernels import add_normal_equations, packed_size, root_and_product, tally_ratings
 from dpsr.value.levels import GRID, LevelFamily
 from dpsr.value.side import Evidence, Posterior, Prior, Rows, congruence, posterior
 
@@ -201,10 +201,7 @@ class Sweep:
         q = s.z.shape[1]
         c, f = new.mean[:, :q], new.mean[:, q:]
         after = at_ratings(block, np.column_stack([s.x[who], c, f]), self._right)
-        tally[2] += np.sum((after - eta) ** 2)
-        tally[4] += after.sum()
-        tally[5] += after @ after
-        self._count_residual(block, z - after, w, new, tally)
+        self._count(block, eta, after, z, w, new, tally)
         rows = new.mean, block.every(_SAMPLE_EVERY, eta)
         if self.released is not None:
             noisy, weight = self.reader.read(block, after, self.residual)
@@ -259,16 +256,17 @@ class Sweep:
         by, partners = block.by_item, _partners(np.column_stack([x, f]), covariance, self.item_root)
         _normal(by.items, by.ptr, by.rows, by.places, rest, w, partners, a, h)
 
-    def _count_residual(self, block: Block, off: Floats, w: Floats, users: Posterior, tally: Floats) -> None:
+    def _count(
+        self, block: Block, before: Floats, after: Floats, z: Floats, w: Floats, users: Posterior, tally: Floats
+    ) -> None:
+        """Add to the tally, once items are known."""
         s = self.sides
         if s.items is None:
             return
         own = np.column_stack([s.x[block.users], users.mean[:, s.z.shape[1] :]]) ** 2
         variance = at_ratings(block, np.column_stack([users.variance, own]), self._item_moments)
-        tally[3] += variance.sum()
         with threads_for(8 * len(w)):
-            tally[:2] += scores(off, w, variance)
-        tally[6:] += w.sum(), w @ w
+            tally += tally_ratings(before, after, z, w, variance)
 
 
 def _partners(x: Floats, covariance: Singles | None, root: Floats) -> Singles:
