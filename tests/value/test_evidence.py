@@ -11,10 +11,12 @@ from value_states import Y, clear_symbols, design_of, effects_of
 from dpsr import DPSR, Ratings, Scale
 from dpsr.data import realistic
 from dpsr.data.assemble import mask_of_cells
+from dpsr.engine.division import Turns
 from dpsr.engine.incidence import at_ratings
 from dpsr.engine.raw import raw_table
 from dpsr.evaluate.baselines import Bias
 from dpsr.pipeline.value import Recipe
+from dpsr.value import schedule
 from dpsr.value.design import Design, degree_scales
 from dpsr.value.effects import EffectObservation, Effects
 from dpsr.value.evidence import EvidenceState
@@ -248,6 +250,58 @@ def test_a_bold_start_is_chosen_where_caution_shrinks_factors_away(monkeypatch):
     found, cautious = learn(state_of(design, levels)), learn(state_of(design, levels), may_be_bold=False)
     assert found.residual < 0.5 * cautious.residual
     assert error(found) < 0.7 * error(cautious)
+
+
+HELD_OUT = Turns((240, 16))
+
+
+def test_ratings_that_are_held_out_weigh_nothing_and_all_others_what_they_weighed():
+    design, _, levels = low_rank(3)
+    learning = state_of(design, levels)
+
+    def compare(block):
+        at, residual = np.zeros(len(block.items)), learning.state.residual
+        (z, w), (z_some, w_some) = (learning.reader(out).read(block, at, residual) for out in (None, HELD_OUT))
+        out = HELD_OUT.of(block) == 1
+        assert 0.03 < out.mean() < 0.1
+        assert not w_some[out].any()
+        assert np.array_equal(w_some[~out], w[~out])
+        assert np.array_equal(z_some, z)
+
+    design.table.run(compare, reads=[CHOICE, SYMBOL])
+
+
+@pytest.mark.parametrize("size", [0.5, 1.0, 2.0])
+def test_ratings_that_were_held_out_tell_how_far_factors_are_right(size):
+    """Factors that are twice too large are followed half way; those of other people are not followed at all."""
+    design, eta, levels = low_rank(4, m=400, n=150)
+    learning = state_of(design, levels)
+    u, s, vt = np.linalg.svd(eta, full_matrices=False)
+    state, k = learning.state, learning.state.k
+    state.f, state.g = u[:, :k] * s[:k], size * vt[:k].T
+    assert state.factor_slope(learning.reader(), HELD_OUT) == pytest.approx(1 / size, rel=0.15)
+    state.f = np.roll(state.f, 1, axis=0)
+    assert abs(state.factor_slope(learning.reader(), HELD_OUT)) < 0.25 / size
+
+
+def test_where_nearly_all_ratings_are_fives_no_factors_are_made_of_the_others(monkeypatch):
+    """A few ones, eight deviations off: believed, factors fit them and predict worse than one constant does."""
+    rng = np.random.default_rng(5)
+    cells = np.sort(rng.choice(3_000 * 400, 32_000, replace=False))
+    users, items = np.divmod(cells, 400)
+    liking = 0.5 * rng.normal(size=3_000)[users] + 0.5 * rng.normal(size=400)[items] + rng.normal(size=len(cells))
+    stars = 1 + np.searchsorted(np.quantile(liking, (0.01, 0.02, 0.03, 0.05)), liking)
+    train, test = Ratings.from_arrays(users, items, stars, scale="1:5:1").split(0.2, seed=0)
+
+    def error():
+        fitted = DPSR(10.0, random_state=1).fit(train)
+        guess = fitted.model_.predict(test.mask.users.astype(np.int64), test.mask.items.astype(np.int64))
+        return float(np.sqrt(np.mean((guess - test.values) ** 2)))
+
+    constant = float(np.sqrt(np.mean((train.values.mean() - test.values) ** 2)))
+    assert error() < constant
+    monkeypatch.setattr(schedule, "_BORNE_OUT", -np.inf)
+    assert error() > 1.02 * constant
 
 
 def test_where_the_mask_shows_tastes_sweeps_are_cautious_however_far_directions_stand_out(monkeypatch):

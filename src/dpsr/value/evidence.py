@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from dpsr.arrays import Floats
-from dpsr.engine.incidence import ColumnStack, moments_at_ratings
+from dpsr.engine import Block
+from dpsr.engine.division import Turns
+from dpsr.engine.incidence import ColumnStack, at_ratings, moments_at_ratings
 from dpsr.value.design import Design, with_one_more
 from dpsr.value.effects import EffectObservation, Effects
 from dpsr.value.kernels import packed_size
@@ -34,6 +36,9 @@ SAMPLE = 500
 
 _LEAST_EFFECT = 0.01
 """Of the typical variance; one that is zero could never grow."""
+
+_RIGHT = 4.0
+"""How firmly factors are believed to be right before ratings that were held out are looked at: to a half."""
 
 _FIRST_RESIDUAL, _LEAST_RESIDUAL = 0.4, 0.003
 """Shares of the variance below which the residual is not believed to lie: before any rating was bought, and after."""
@@ -119,9 +124,23 @@ class EvidenceState:
         self.f[:, :k] = found.users
         return found.strength
 
+    def factor_slope(self, reader: Reader, held_out: Turns) -> float:
+        """By how much held-out ratings rise where factors say one: least squares, meeting the belief that it is one."""
+        left, right = ColumnStack((self.design.x, self.c)), np.column_stack([self.b, self.design.z])
+
+        def add(block: Block, sums: Floats) -> None:
+            others = at_ratings(block, left[block.users], right)
+            taste = at_ratings(block, self.f[block.users], self.g)
+            z, w = reader.read(block, others + taste, self.residual)
+            w = np.where(held_out.of(block) > 0, w, 0.0)
+            sums += w @ (taste * (z - others)), w @ taste**2
+
+        along, size = self.design.table.run(add, [np.zeros(2)], reads=[CHOICE, SYMBOL]).sums[0]
+        return float((along + _RIGHT) / (size + _RIGHT))
+
     def forget_factors(self) -> None:
         """No factors: slopes on public features alone."""
-        self.k, self.f, self.g = 0, self.f[:, :0], self.g[:, :0]
+        self.k, self.f, self.g, self.items = 0, self.f[:, :0], self.g[:, :0], None
         self.item_prior.keep(self.design.x.shape[1])
         self.user_prior.keep(self.design.z.shape[1])
 

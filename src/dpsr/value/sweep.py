@@ -35,6 +35,7 @@ from numba import prange
 
 from dpsr.arrays import AnyFloats, AnyInts, Floats, Singles
 from dpsr.engine import Block, BlockResult
+from dpsr.engine.division import Turns
 from dpsr.engine.incidence import at_ratings
 from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
 from dpsr.value.effects import EffectObservation
@@ -61,7 +62,7 @@ class Reader:
     """Reads the symbols of a block at given means, for one family of levels.
 
     On the grid of means, `guesses` are r_s (channel, symbol, mean), `explained` is rho (channel, mean) and, on
-    two levels, `added` the variance that the channel adds.
+    two levels, `added` the variance that the channel adds. Ratings after the first turn of `held_out` weigh nothing.
     """
 
     guesses: Floats
@@ -69,6 +70,7 @@ class Reader:
     added: Floats
     first: float
     spacing: float
+    held_out: Turns | None = None
 
     @classmethod
     def of(cls, tables: Mapping[int, Floats], family: LevelFamily) -> Reader:
@@ -91,6 +93,8 @@ class Reader:
         with threads_for(8 * len(m)):
             tables = self.guesses, self.explained, self.added
             _read(m, choice, symbol, *tables, self.first, self.spacing, residual, z, w)
+        if self.held_out is not None:
+            w[self.held_out.of(block) > 0] = 0.0
         return z, w
 
 
