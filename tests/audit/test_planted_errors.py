@@ -279,7 +279,7 @@ ERRORS = (
         (
             (
                 value._choose_channels,
-                "nearest = foreseen.around.nearest(at_ratings(block, foreseen.left[block.users], foreseen.right))",
+                "nearest = expected.around.nearest(at_ratings(block, expected.left[block.users], expected.right))",
                 f"nearest = {RAW}[block.ratings] * (GRID // vault.scale.n_levels)",
             ),
         ),

@@ -127,11 +127,12 @@ class EvidenceState:
     def factor_slope(self, reader: Reader, held_out: Turns) -> float:
         """By how much held-out ratings rise where factors say one: least squares, meeting the belief that it is one."""
         left, right = ColumnStack((self.design.x, self.c)), np.column_stack([self.b, self.design.z])
+        f, g, residual = self.f, self.g, self.residual  # a pass takes what it names along, and the table must stay
 
         def add(block: Block, sums: Floats) -> None:
             others = at_ratings(block, left[block.users], right)
-            taste = at_ratings(block, self.f[block.users], self.g)
-            z, w = reader.read(block, others + taste, self.residual)
+            taste = at_ratings(block, f[block.users], g)
+            z, w = reader.read(block, others + taste, residual)
             w = np.where(held_out.of(block) > 0, w, 0.0)
             sums += w @ (taste * (z - others)), w @ taste**2
 

@@ -12,7 +12,7 @@ what random signs give, there are no factors: they would be made of noise (decis
 **Factors that others bear out.** On larger sets a sixteenth of the ratings is left out of the first sweeps, and factors
 are kept if those ratings follow them by a half and more: by less, predictions are better without them. Where nearly all
 ratings are fives, a few ones lie eight deviations off; factors fit these one by one, every sweep finds less residual
-and fits them closer, and neither caution nor a posterior variance sees it (decision 69).
+and fits them closer, and neither caution nor a posterior variance sees it (decision 68).
 
 **When to stop.** When means move by a small part of their own posterior deviation: what they may be off by anyway.
 """
