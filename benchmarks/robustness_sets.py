@@ -75,6 +75,7 @@ SETS: dict[str, Callable[[int], Ratings]] = {
     "ten points": Kind(600, 500, 12_000, TEN, taste=0.3, noise=0.8, lean=0.9, pull=1.0).draw,
     "0 to 100": Kind(500, 400, 15_000, Scale(0, 100), pull=0.8).draw,
     "jokes, 72 % full": Kind(600, 100, 43_200, JOKES, rank=6).draw,
+    "nearly all fives": Kind(3_000, 400, 30_000, STARS, bias=1.2, taste=0.0, noise=3.0, lean=5.0).draw,
     "one user rated 40 %": Kind(200, 3_000, 6_000, STARS, glutton=0.4).draw,
     "items nobody rated": Kind(300, 200, 6_000, STARS, pull=0.5, unrated=400).draw,
 }
