@@ -54,6 +54,7 @@ def review(studio, ledger, out, epsilon="0.5"):
 
 def looks_right(page, *, both=False):
     """Axe has nothing to say and nothing sticks out: wide and narrow, in turns light and dark."""
+    page.wait_for_load_state()  # before its stylesheet a page has another width
     page.looks = 1 - getattr(page, "looks", 0)
     for (width, theme), examined in zip(VIEWS, (page.looks, 1 - page.looks), strict=True):
         page.set_viewport_size({"width": width, "height": 900})
