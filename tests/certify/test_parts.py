@@ -57,6 +57,18 @@ def test_a_part_with_a_delta_costs_the_hockey_stick_at_its_epsilon():
     assert price.delta == pytest.approx(3 / 8)
 
 
+@pytest.mark.parametrize("tables", [(TWO, THREE), (THREE, TWO)])
+def test_of_several_tables_with_a_delta_the_dearest_counts(tables):
+    at = float(log(Fraction(2)))
+    assert channel(*tables, at_epsilon=at).delta == max(channel(one, at_epsilon=at).delta for one in tables)
+    assert channel(TWO, at_epsilon=at).delta != channel(THREE, at_epsilon=at).delta
+
+
+def test_sums_are_as_sensitive_as_their_heaviest_weights_light_ones_included():
+    assert divided((-1, 1), ((1, 1),), ((16, 0),)).sensitivity == 2 * 16
+    assert divided((-1, 1), ((9, 9),), ((16, 0),)).sensitivity == 2 * 18
+
+
 @pytest.mark.parametrize("bins", [(0, 1, 2), (0, 0, 1), (1, 0, 1, 0)])
 def test_the_sensitivity_of_a_histogram_is_the_largest_move_between_any_two_levels(bins):
     counts = np.eye(max(bins) + 1, dtype=int)[list(bins)]
