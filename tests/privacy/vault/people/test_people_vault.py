@@ -136,6 +136,14 @@ def test_one_rating_more_or_changed_moves_the_exact_sums_by_at_most_what_is_stat
         assert square <= part.squared_sensitivity("value")
 
 
+@pytest.mark.parametrize("case", QUESTIONS, ids=str)
+def test_ratings_of_items_outside_a_declared_list_are_in_no_answer(case):
+    """Nor in a person's own level, nor in the last cell, which is what a cell of minus one would be."""
+    rows = table()
+    outside = [[user, item, 5] for user in range(50) for item in (98, 99)]
+    assert moved(rows, np.concatenate([rows, outside]), case)[0] == 0
+
+
 def test_scores_at_the_unit_rating_reach_most_of_their_bound():
     """One rating of an extreme value, of somebody with no other."""
     more = np.concatenate([table(), [[99, 7, 1]]])
