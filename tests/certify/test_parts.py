@@ -8,7 +8,8 @@ from math import inf, nextafter
 import numpy as np
 import pytest
 
-from dpsr.certify.certificate import PARTS
+from dpsr.certify.certificate import PARTS, Certificate
+from dpsr.certify.check import _against
 from dpsr.certify.parts import (
     ChannelPart,
     DividedSumsPart,
@@ -173,3 +174,17 @@ def test_a_part_comes_back_from_its_record_and_a_price_written_into_it_is_not_re
     again = PARTS[record["kind"]].from_record({**record, "epsilon": 0.001, "delta": 0.0})
     assert again == part
     assert again.stated == part.stated
+
+
+def test_a_price_a_thousandth_above_what_was_asked_for_speaks_against_a_certificate():
+    """Of epsilon and of delta; what was asked for exactly does not."""
+    pure, mixed = HistogramPart("level histogram", "2", (0, 1)), channel(TWO, at_epsilon=float(log(Fraction(2))))
+    said = {"public": {}, "randomness": "system", "private": True, "id": "0" * 32}
+    assert not list(_against(Certificate(nominal=1.0, parts=(pure,), **said)))
+    assert list(_against(Certificate(nominal=0.999, parts=(pure,), **said))) == [
+        "its epsilon 1.0 exceeds the 0.999 asked for"
+    ]
+    asked = [Certificate(1.0, (mixed,), nominal_delta=delta, **said) for delta in (0.374, mixed.delta)]
+    dear, paid = (" ".join(_against(one)) for one in asked)
+    assert "exceeds the 0.374 asked for" in dear
+    assert "exceeds" not in paid

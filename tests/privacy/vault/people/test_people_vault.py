@@ -188,6 +188,15 @@ def test_second_moments_of_ratings_are_made_with_the_settings_on_their_receipt()
     assert np.count_nonzero(out) > 50
 
 
+@pytest.mark.parametrize("unit", VAULTS)
+def test_a_weight_that_only_meets_the_threshold_is_not_named(unit):
+    """The chance that is stated is that of noise beyond it: half a step less would be named more often."""
+    for above, named in ((0, 0), (1, J)):
+        vault = opened(table(200), VAULTS[unit], declared=None)
+        vault._noisy = lambda part, one, shape, *_, more=above, **__: np.full(shape, part.cut + more)
+        assert len(vault.names(0.1, np.arange(HASHED_CELLS))) == named
+
+
 # --- what is charged ---
 
 
