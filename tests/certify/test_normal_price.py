@@ -50,7 +50,7 @@ def test_epsilon_is_the_first_at_which_delta_is_small_enough(squared_mu, log_del
 @pytest.mark.parametrize("epsilon", [1e-4, 0.01, 1.0, 30.0])
 @pytest.mark.parametrize("delta", [1e-5, 1e-20, 1e-22, 3e-24, 1.3e-24])
 def test_a_budget_pays_for_its_noise_and_for_what_the_sampler_may_be_off(epsilon, delta):
-    """Where delta is hardly more than the sampler's own, floats are a poor start: the room is what exact numbers say."""
+    """Where delta is hardly more than the sampler's own, floats are a poor start: exact numbers say what fits."""
     squared_mu = affordable_squared_mu(epsilon, delta)
     assert Fraction(gaussian_delta(squared_mu, epsilon)) + Fraction(SAMPLER_SLACK) <= Fraction(delta)
 
