@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsr.certify.normal_price import affordable_squared_mu, chance_beyond, gaussian_delta, gaussian_epsilon, tail_up
+from dpsr.certify.normal_price import (
+    SAMPLER_SLACK,
+    affordable_squared_mu,
+    chance_beyond,
+    gaussian_delta,
+    gaussian_epsilon,
+    tail_up,
+)
 
 SQUARED = st.fractions(Fraction(1, 10_000), 100, max_denominator=10**6)
 
@@ -38,6 +45,21 @@ def test_epsilon_is_the_first_at_which_delta_is_small_enough(squared_mu, log_del
     assert exact_delta(squared_mu, epsilon) <= delta
     if epsilon > 0:
         assert exact_delta(squared_mu, epsilon * (1 - 1e-9)) > delta * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 0.01, 1.0, 30.0])
+@pytest.mark.parametrize("delta", [1e-5, 1e-20, 1e-22, 3e-24, 1.3e-24])
+def test_a_budget_pays_for_its_noise_and_for_what_the_sampler_may_be_off(epsilon, delta):
+    """Where delta is hardly more than the sampler's own, floats are a poor start: exact numbers say what fits."""
+    squared_mu = affordable_squared_mu(epsilon, delta)
+    assert Fraction(gaussian_delta(squared_mu, epsilon)) + Fraction(SAMPLER_SLACK) <= Fraction(delta)
+
+
+@pytest.mark.parametrize("squared_mu", [1e-12, 1e-10, 1e-8])
+@pytest.mark.parametrize("delta", [1e-8, 1e-12, 1e-20])
+def test_epsilon_is_not_understated_where_floats_cancel(squared_mu, delta):
+    """By a part in 10^8: less than the margin that a hypothesis about larger budgets leaves."""
+    assert gaussian_delta(Fraction(squared_mu), gaussian_epsilon(Fraction(squared_mu), delta)) <= delta
 
 
 def test_a_tenth_of_a_percent_less_noise_costs_more():

@@ -204,6 +204,15 @@ def test_the_bound_of_second_moments_is_the_largest_of_the_text_every_term_inclu
 
 
 @pytest.mark.parametrize("T", [2, 24, 150])
+def test_what_rounding_adds_to_second_moments_is_in_the_bound(T):
+    """On a coarse grid, where the digits of the constants do not hide it."""
+    how = {**asked_moments(T), "bound": 1 << 10}
+    with mpmath.workdps(40):
+        largest = max(moments_of_the_text(n, how) for n in range(T + 1))
+        assert largest <= second_moments(how) <= largest * (1 + mpmath.mpf("0.01"))
+
+
+@pytest.mark.parametrize("T", [2, 24, 150])
 def test_one_rating_moves_second_moments_by_at_most_the_bound_and_comes_near_it(T):
     """People with ratings of one large value, or of opposite ones, everywhere; the new one has the last cell."""
     how, found = asked_moments(T), 0

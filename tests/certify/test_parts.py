@@ -8,7 +8,8 @@ from math import inf, nextafter
 import numpy as np
 import pytest
 
-from dpsr.certify.certificate import PARTS
+from dpsr.certify.certificate import PARTS, Certificate
+from dpsr.certify.check import _against
 from dpsr.certify.parts import (
     ChannelPart,
     DividedSumsPart,
@@ -55,6 +56,18 @@ def test_a_part_with_a_delta_costs_the_hockey_stick_at_its_epsilon():
     """Rows (5, 3) and (1, 7) at e^epsilon = 2: 5 - 2 = 3 of 8 in excess; the other way 7 - 6 = 1 of 8."""
     price = channel(TWO, at_epsilon=float(log(Fraction(2)))).price
     assert price.delta == pytest.approx(3 / 8)
+
+
+@pytest.mark.parametrize("tables", [(TWO, THREE), (THREE, TWO)])
+def test_of_several_tables_with_a_delta_the_dearest_counts(tables):
+    at = float(log(Fraction(2)))
+    assert channel(*tables, at_epsilon=at).delta == max(channel(one, at_epsilon=at).delta for one in tables)
+    assert channel(TWO, at_epsilon=at).delta != channel(THREE, at_epsilon=at).delta
+
+
+def test_sums_are_as_sensitive_as_their_heaviest_weights_light_ones_included():
+    assert divided((-1, 1), ((1, 1),), ((16, 0),)).sensitivity == 2 * 16
+    assert divided((-1, 1), ((9, 9),), ((16, 0),)).sensitivity == 2 * 18
 
 
 @pytest.mark.parametrize("bins", [(0, 1, 2), (0, 0, 1), (1, 0, 1, 0)])
@@ -161,3 +174,17 @@ def test_a_part_comes_back_from_its_record_and_a_price_written_into_it_is_not_re
     again = PARTS[record["kind"]].from_record({**record, "epsilon": 0.001, "delta": 0.0})
     assert again == part
     assert again.stated == part.stated
+
+
+def test_a_price_a_thousandth_above_what_was_asked_for_speaks_against_a_certificate():
+    """Of epsilon and of delta; what was asked for exactly does not."""
+    pure, mixed = HistogramPart("level histogram", "2", (0, 1)), channel(TWO, at_epsilon=float(log(Fraction(2))))
+    said = {"public": {}, "randomness": "system", "private": True, "id": "0" * 32}
+    assert not list(_against(Certificate(nominal=1.0, parts=(pure,), **said)))
+    assert list(_against(Certificate(nominal=0.999, parts=(pure,), **said))) == [
+        "its epsilon 1.0 exceeds the 0.999 asked for"
+    ]
+    asked = [Certificate(1.0, (mixed,), nominal_delta=delta, **said) for delta in (0.374, mixed.delta)]
+    dear, paid = (" ".join(_against(one)) for one in asked)
+    assert "exceeds the 0.374 asked for" in dear
+    assert "exceeds" not in paid

@@ -137,3 +137,7 @@ def test_a_release_of_interactions_is_like_itself_and_unlike_one_of_ratings(dpsr
         refused = dpsr("compare", of_people / "likes", other)
         assert refused.code == 2
         assert "releases of one kind are compared" in refused.err
+
+
+def test_no_more_pairs_are_said_to_be_compared_than_there_are(dpsr, folder):
+    assert "over 2,400 common pairs" in " ".join(dpsr("compare", folder, folder).out.split())

@@ -182,3 +182,9 @@ def test_a_description_says_which_columns_were_taken_and_reads_a_pipe(dpsr, here
     command = [sys.executable, "-m", "dpsr", "describe", "-"]
     run = forked.run(command, (here / "r.csv").read_text())
     assert "300" in run.stdout
+
+
+def test_settings_may_begin_with_the_mark_of_a_windows_editor(dpsr, here):
+    write_csv(here / "ratings.csv")
+    (here / "dpsr.toml").write_bytes('\ufeffscale = "1:5:1"\r\n'.encode())
+    assert dpsr("plan", "ratings.csv").code == 0

@@ -104,3 +104,27 @@ def test_an_interrupt_at_the_question_spends_nothing(ledger, tmp_path):
     assert "nothing was charged to the ledger" in complaint
     assert "will be. A charge is never refunded." in " ".join(said.split())
     assert ledger.budget().charges == 0
+
+
+@pytest.mark.parametrize("stage", [1, 3])
+def test_a_run_that_nobody_listens_to_any_more_is_not_lost(ledger, tmp_path, stage):
+    process = start(tmp_path, "r")  # dpsr release ... 2>&1 | head: charged, and stopped without a word, it was once
+    wait_for(process, stage)
+    process.stderr.close()
+    process.stdout.close()
+    assert process.wait() == 0
+    assert (tmp_path / "out" / "r" / "manifest.json").exists()
+    assert (ledger.budget().charges, ledger.budget().releases) == (1, 1)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("more", [["--json"], []])
+def test_an_output_that_cannot_be_written_is_said_in_a_sentence(ledger, tmp_path, more):
+    command = [sys.executable, "-m", "dpsr", "release", "ratings.csv", *options("out/r"), "--ledger", "l.db", *more]
+    with open("/dev/full", "w") as full:
+        process = Forked(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
+        _, complaint = process.communicate()
+    assert process.returncode == 2
+    assert "Traceback" not in complaint
+    assert "error: standard output cannot be written: No space left on device." in complaint
+    assert ledger.budget().charges == ledger.budget().releases == len(list((tmp_path / "out").iterdir()))

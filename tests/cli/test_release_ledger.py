@@ -56,6 +56,13 @@ def test_an_empty_address_is_a_variable_nobody_set_and_makes_no_release_without_
     assert not (tmp_path / "r").exists()
 
 
+def test_an_environment_with_an_empty_address_makes_no_release_without_a_charge(dpsr, csv, tmp_path, monkeypatch):
+    monkeypatch.setenv("DPSR_LEDGER", "")
+    outcome = dpsr("release", csv, *options(tmp_path / "r"))
+    assert (outcome.code, outcome.err.startswith("error: the address of a database is empty.")) == (2, True)
+    assert not (tmp_path / "r").exists()
+
+
 def test_an_exhausted_ledger_refuses_in_a_sentence_and_leaves_nothing(dpsr, csv, tmp_path, ledger):
     for name in ("a", "b"):
         assert dpsr("release", csv, *options(tmp_path / name), "--ledger", tmp_path / "ledger.db").code == 0

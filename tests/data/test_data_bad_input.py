@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from bad_files import BAD_FILES, HEAD
 
@@ -163,3 +164,36 @@ def test_something_that_is_no_frame_is_refused():
         Ratings.from_frame(twice, scale=SCALE, user="user")
     with pytest.raises(DataError, match=r"the frame, position 1: the user is missing"):
         Ratings.from_frame(pd.DataFrame({"user": [1, np.nan], "item": [1, 2], "rating": [1, 2]}), scale=SCALE)
+
+
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_what_an_array_masks_is_missing_and_not_what_stands_below_the_mask(part):
+    columns = [np.array([1, 2, 3]), np.array([1, 2, 3]), np.array([1, 2, 3])]
+    columns[part] = np.ma.array(columns[part], mask=[False, True, False])
+    with pytest.raises(DataError, match=r"position 1: the (user|item|rating) is missing"):
+        Ratings.from_arrays(*columns, scale=SCALE)
+
+
+def test_frames_of_other_shapes_are_told_what_to_call():
+    frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "rating": [5, 1]})
+    with pytest.raises(DataError, match=r"Its index is 'user', 'item': reset_index\(\) makes columns of that"):
+        Ratings.from_frame(frame.set_index(["user", "item"]), scale=SCALE)
+    pl = pytest.importorskip("polars")
+    with pytest.raises(DataError, match=r"found 'LazyFrame': collect\(\) it first"):
+        Ratings.from_frame(pl.LazyFrame({"user": [1]}), scale=SCALE)
+    bare = frame.set_axis([0, 1, 2], axis=1)
+    assert len(Ratings.from_frame(bare, user=0, item=1, rating=2, scale=SCALE).to_arrow()) == 2
+
+
+@pytest.mark.parametrize("kind", ["time64[us]", "duration[s]", "duration[ns]"])
+def test_a_time_of_day_or_a_duration_is_no_time(kind):
+    times = pa.array([60, 120], pa.int64()).cast(kind)
+    table = pa.table({"user": [1, 2], "item": [1, 2], "rating": [5, 1], "timestamp": times})
+    with pytest.raises(DataError, match=r"the timestamp column has type .*, or leave times out"):
+        Ratings.from_frame(table, scale=SCALE)
+
+
+def test_a_rating_outside_a_scale_that_snaps_is_not_told_to_snap():
+    with pytest.raises(ScaleError, match=r"is outside the scale 1:5:1\. Declare") as refused:
+        Ratings.from_arrays([1, 2], [1, 2], [1.2, 6], scale=Scale(1, 5, snap=True))
+    assert "--snap" not in str(refused.value)

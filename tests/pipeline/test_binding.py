@@ -52,6 +52,15 @@ def test_what_was_charged_is_recorded_with_the_digest_of_its_manifest_and_verifi
     assert release.certificate == found.certificate_sha256
 
 
+def test_what_a_folder_says_of_a_ledger_is_noted_as_hearsay_until_a_ledger_says_it(book, tmp_path, ratings):
+    """A folder that no ledger paid for can name a charge and a budget, and its card repeats them."""
+    hearsay = "budget.json, and card.html after it, tell what a ledger is said to have said"
+    assert any(hearsay in words for words in verify_release(book / "r").notes)
+    assert not any(hearsay in words for words in asked(book / "r", book).notes)
+    alone = DPSR(1.0).fit(ratings).save(tmp_path / "alone")
+    assert not verify_release(alone).notes
+
+
 def test_once_the_ledger_has_answered_nobody_is_told_to_compare_with_the_ledger(book):
     assert "--ledger" in verify_release(book / "r").limit
     limit = asked(book / "r", book).limit

@@ -14,6 +14,7 @@ from dpsr import DPSR
 from dpsr.certify.json_schema import MalformedError
 from dpsr.data import realistic
 from dpsr.release.folder.parquet import Column, read_table, vectors, writer
+from dpsr.release.folder.parquet_pages import read_footer, read_header
 
 COLUMNS = (Column("who", "id"), Column("whole", "whole"), Column("real", "real"), Column("single", "single"),
            Column("vector", "vector", width=3))  # fmt: skip
@@ -131,6 +132,38 @@ def test_words_in_a_footer_that_dpsr_does_not_write_are_refused(name):
 
     with pytest.raises(MalformedError, match=words):
         read_table(in_footer(data, change), COLUMNS, 12)
+
+
+SECRET = b"u1 gave i5 five stars"
+
+
+def with_text(data):
+    """The same file; deep in its footer, where columns say how they are ordered, stands a text that readers skip."""
+    size = int.from_bytes(data[-8:-4], "little")
+    footer = data[-8 - size : -8]
+    assert footer.endswith(b"\x1c\x00\x00\x00"), "the order of the last column is an empty structure"
+    footer = footer[:-3] + b"\x18" + bytes([len(SECRET)]) + SECRET + b"\x00\x00\x00"
+    return data[: -8 - size] + footer + len(footer).to_bytes(4, "little") + data[-4:]
+
+
+def test_a_text_deep_in_a_footer_is_refused():
+    forged = with_text(written(table(12)))
+    assert pq.read_table(pa.BufferReader(forged)).num_rows == 12, "others read it as if nothing were there"
+    with pytest.raises(MalformedError, match="notes nobody knows"):
+        read_table(forged, COLUMNS, 12)
+
+
+@pytest.mark.parametrize("at", [4, None], ids=["of a dictionary", "of data"])
+def test_a_text_in_a_page_header_is_refused(at):
+    data = written(table(12))
+    _, groups = read_footer(data, most_bytes=1 << 20)
+    at = at or groups[0][0].start + read_header(data, 4).header + read_header(data, 4).packed
+    page = read_header(data, at)
+    header = data[at : at + page.header]
+    text = bytes([len(SECRET)]) + SECRET
+    for forged in (header[:-1] + b"\x48" + text + b"\x00", header[:-2] + b"\x88" + text + b"\x00\x00"):
+        with pytest.raises(MalformedError, match="a field nobody knows"):
+            read_header(forged + data[at + page.header :], 0)
 
 
 def test_an_arrow_schema_that_tells_of_other_columns_is_refused():

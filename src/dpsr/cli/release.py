@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -143,6 +144,8 @@ def release(
         estimator = build(method.value, epsilon, unit=protects.value, delta=delta, items=catalogue)
         estimator.check()
         account = None
+        if ledger is None:  # typer passes over an empty variable
+            ledger = os.environ.get("DPSR_LEDGER")
         if ledger is not None:  # an empty one is a variable nobody set, and no wish to go uncharged
             account = Account.open(ledger, dataset, epsilon, note, unit=protects, delta=delta)
         check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)

@@ -34,13 +34,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
 def show(rows: pa.Table, how: Format, *, title: str = "", more: str = "--format csv prints them all") -> None:
     """Print every row, or the first fifty as a table and in words how to see `more`."""
-    if how is Format.json:
-        typer.echo(json_text(rows.to_pylist()))
-    elif how is Format.csv:
-        text = _as_csv(rows)  # to a file or a script byte for byte, to a terminal without what could steer it
-        typer.echo(without_controls(text) if sys.stdout.isatty() else text, nl=False)
-    else:
+    if how is Format.table:
         _as_table(rows, title, more)
+        return
+    text = _as_csv(rows) if how is Format.csv else f"{json_text(rows.to_pylist())}\n"
+    # to a file or a script byte for byte, in UTF-8; to a terminal without what could steer it
+    typer.echo(without_controls(text) if sys.stdout.isatty() else text.encode(), nl=False)
 
 
 def _as_csv(rows: pa.Table) -> str:

@@ -34,7 +34,7 @@ _READERS = ("release", "plan", "describe", "audit", "personalise")
 def read_settings(file: Path = FILE) -> dict[str, Any]:
     """The settings by the name of their option; empty if there is no such file."""
     try:
-        found = tomllib.loads(file.read_text("utf-8"))
+        found = tomllib.loads(file.read_text("utf-8-sig"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

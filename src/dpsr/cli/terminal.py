@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -25,9 +26,31 @@ class _CleanConsole(Console):
     def render_str(self, text: str, **settings: Any) -> Text:
         return super().render_str(without_controls(text), **settings)
 
+    def on_broken_pipe(self) -> None:
+        """Nobody reads on (`| head`): the command goes on unseen and ends with its own answer, not with a no."""
+        self.quiet = True
+        discard(self.file)
+
+
+class _Asides(_CleanConsole):
+    """Stages and complaints. A run that has been charged is not lost because nobody can be told how far it is."""
+
+    def print(self, *things: Any, **settings: Any) -> None:
+        try:
+            super().print(*things, **settings)
+        except OSError:
+            self.on_broken_pipe()
+
+
+def discard(stream: IO[str]) -> None:
+    """From here on nothing written to the stream can fail, not even what is still in its buffer when Python ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
 
 out = _CleanConsole(highlight=False, emoji=False)
-err = _CleanConsole(stderr=True, highlight=False, emoji=False)
+err = _Asides(stderr=True, highlight=False, emoji=False)
 
 
 def complain(message: str) -> None:

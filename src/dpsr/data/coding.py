@@ -79,9 +79,10 @@ def _refuse_missing(encoded: pa.DictionaryArray, values: pa.Array, role: str, so
 
 def missing(role: str, row: int, source: Source) -> NoReturn:
     """The one sentence for a value that is not there."""
+    without = ', or leave times out with timestamp="" (or --timestamp "")' if role == "timestamp" else ""
     raise DataError(
         f"{source.at(row)}: the {role} is missing (empty, null or NaN). Fill it in or remove the row, or name another "
-        f'column with {role}="..." (or --{role} COLUMN).'
+        f'column with {role}="..." (or --{role} COLUMN){without}.'
     )
 
 
@@ -195,7 +196,7 @@ _ADVICE = {
     "weight": 'Correct it or remove the row, name the column of weights with weight="..." (or --weight COLUMN), or let '
     'every row weigh one with weight="".',
     "timestamp": "Give times as Unix seconds or as ISO dates (2020-01-31 18:00), name another column with "
-    'timestamp="..." (or --timestamp COLUMN), or leave times out with timestamp="".',
+    'timestamp="..." (or --timestamp COLUMN), or leave times out with timestamp="" (or --timestamp "").',
 }
 
 
@@ -248,6 +249,8 @@ def _seconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(pa.timestamp("s", getattr(column.type, "tz", None)), safe=False).cast(pa.int64())
     if pa.types.is_floating(column.type):
         raise TypeError("fractions are rounded down, and NaN is refused with its row")
+    if pa.types.is_temporal(column.type):
+        raise TypeError("a time of day or a duration has whole numbers behind it that are no Unix seconds")
     return column.cast(pa.int64())
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from dpsr.data.assemble import RATING_ROWS, RatingColumns, Roles, RowKind, find_columns, unread_rating
 from dpsr.data.coding import ARROW_ERRORS
 from dpsr.errors import DataError
-from dpsr.quoting import Source, position, printable, quoted, without_values
+from dpsr.quoting import Source, position, printable, quoted, quoted_list, without_values
 
 _FRAME = Source("the frame", position)
 _ARRAYS = Source("the arrays", position)
@@ -24,7 +24,15 @@ def columns_of_frame(frame: Any, kind: RowKind = RATING_ROWS, /, **named: str | 
     """The columns of a pandas or polars DataFrame, an Arrow Table or RecordBatch, or anything that exports Arrow."""
     labels = _labels(frame)
     names = [str(label) for label in labels]
-    roles = find_columns(names, source=_FRAME.name, kind=kind, **named)
+    try:
+        wanted = {role: name if name is None else str(name) for role, name in named.items()}  # 0, 1, 2 are names, too
+        roles = find_columns(names, source=_FRAME.name, kind=kind, **wanted)
+    except DataError as error:
+        index = [str(name) for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None]
+        if not index:
+            raise
+        advice = f"Its index is {quoted_list(index)}: reset_index() makes columns of that"
+        raise DataError(f"{error} {advice}.") from None
     columns = [_column_of(frame, place, labels) for place in roles.used]
     return RatingColumns.of(columns, roles, _FRAME, unread_rating(names, roles))
 
@@ -47,6 +55,9 @@ def _labels(frame: Any) -> list[Any]:
         return list(frame.schema.names)
     if hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "columns"):
         return list(frame.columns)
+    if hasattr(frame, "collect"):
+        found = quoted(type(frame).__name__)
+        raise DataError(f"from_frame takes a frame that is there, found {found}: collect() it first.")
     raise DataError(
         "from_frame takes a pandas or polars DataFrame, an Arrow Table or a RecordBatch, found "
         f"{quoted(type(frame).__name__)}. For arrays use from_arrays, for files read."
@@ -81,5 +92,7 @@ def _to_arrow(array: Any) -> pa.ChunkedArray:
         return pa.chunked_array(array)
     if isinstance(array, list | tuple):  # numpy would pad every string to the longest one
         return pa.chunked_array([pa.array(array, from_pandas=True)])
+    if isinstance(array, np.ma.MaskedArray):  # what is masked is missing, whatever stands below the mask
+        return pa.chunked_array([pa.array(np.ma.getdata(array), mask=np.ma.getmaskarray(array))])
     dense = np.asarray(array)
     return pa.chunked_array([pa.array(dense, from_pandas=dense.dtype == object)])

@@ -127,10 +127,13 @@ def _of_users(releases: Sequence[Release], names: Sequence[str]) -> Comparison:
     columns = tuple(_column(release, name) for release, name in zip(releases, names, strict=True))
     if not len(users) or not len(items):
         return Comparison(columns, 0, 0, ())
-    pairs = rng.choice(users, PAIRS).tolist(), rng.choice(items, PAIRS).tolist()
+    if len(users) * len(items) <= PAIRS:
+        pairs = np.repeat(users, len(items)).tolist(), np.tile(items, len(users)).tolist()
+    else:
+        pairs = rng.choice(users, PAIRS).tolist(), rng.choice(items, PAIRS).tolist()
     some = rng.permutation(users)[:USERS].tolist()
     answers = [Answers(r.scale, r.predict(*pairs), _lists(r, some)) for r in releases]
-    return Comparison(columns, PAIRS, len(some), _between(answers, names))
+    return Comparison(columns, len(pairs[0]), len(some), _between(answers, names))
 
 
 def _between(answers: Sequence[Answers], names: Sequence[str]) -> tuple[ReleaseDifference, ...]:

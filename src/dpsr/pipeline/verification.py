@@ -19,6 +19,7 @@ from dpsr.certify.signature import PublicKey
 from dpsr.pipeline.cards import check_card
 from dpsr.privacy.ledger import Event, Ledger
 from dpsr.release.folder.examination import examine
+from dpsr.release.folder.layout import BUDGET, CARD
 from dpsr.release.verify import OUTSIDE, Verification, verification
 
 
@@ -43,10 +44,16 @@ def verify_release(
         result = recorded_in(result, Ledger.open(ledger).history(dataset))
     if found.release is None:
         return result
+    if found.budget is not None and not result.vouched:
+        result = replace(result, notes=(*result.notes, _UNHEARD))
     card = check_card(found, vouched=result.vouched)
     return result.with_check(card) if isinstance(card, Check) else replace(result, notes=(*result.notes, card))
 
 
+_UNHEARD = (
+    f"{BUDGET}, and {CARD} after it, tell what a ledger is said to have said: whether there is one, and whose data set "
+    "that is, nothing here can show (--ledger can)"
+)
 _UNITS = {"value": "the value of a rating", "rating": "that a rating exists", "user": "every whole person"}
 _LIKES_UNITS = {**_UNITS, "value": "the weight of an interaction", "rating": "that an interaction exists"}
 

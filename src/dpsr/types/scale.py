@@ -173,9 +173,9 @@ ScaleLike: TypeAlias = Scale | str | tuple[float, float] | tuple[float, float, f
 
 def off_scale(scale: Scale, *, where: str) -> str:
     """The one sentence for a rating that does not lie on the scale; which rating it is stays secret."""
+    snap = "" if scale.snap else ", or let continuous values be put on its grid (Scale(..., snap=True), or --snap)"
     return (
-        f"{where}: the rating is not on the scale {scale}. "
-        "Declare the scale printed on your rating form (for half stars: 0.5:5:0.5), or let continuous values be put on "
-        "its grid (Scale(..., snap=True), or --snap); it is never guessed from the data, because the observed range is "
-        "private."
+        f"{where}: the rating is {'outside' if scale.snap else 'not on'} the scale {scale}. Declare the scale printed "
+        f"on your rating form (for half stars: 0.5:5:0.5){snap}; it is never guessed from the data, because the "
+        "observed range is private."
     )

@@ -30,6 +30,9 @@ _OF_FILE, _OF_GROUP = {1, 2, 3, 4, 5, 6, 7}, {1, 2, 3, 5, 6, 7}
 _OF_CHUNK = {1, 2, 3, 4, 5, 6, 7, 9, 11, 12, 13, 16}
 """Numbers of the fields that are written: no index, no filter, no order of rows, no key."""
 
+_TEXTS = {(2, 4), (4, 1, 3, 3), (5, 1), (5, 2), (6,), *((4, 1, 3, 12, number) for number in (1, 2, 5, 6))}
+"""Where in a footer a text may stand: names, paths, notes, who wrote it, ends of ranges."""
+
 _WRITER = re.compile(rb"parquet-cpp-arrow version [0-9]{1,4}(\.[0-9]{1,4}){1,3}(-SNAPSHOT)?")
 _FORMATS = {"d": "<d", "f": "<f", "l": "<q", "q": "<q"}
 _NULLS, _MOST, _LEAST, _EXACT = 3, (1, 5), (2, 6), (7, 8)
@@ -43,6 +46,8 @@ def check_notes(footer: Fields, arrow: Mapping[bytes, bytes] | None, schema: pa.
     more = set(footer) - _OF_FILE or any(set(one) - _OF_GROUP for one in groups) or len(footer.get(5, ())) > 1
     if more or any(set(one) - _OF_CHUNK for one in about) or set(arrow or {}) - {ARROW_SCHEMA}:
         raise MalformedError(_NOTES)
+    if set(_places_of_text(footer)) - _TEXTS:
+        raise MalformedError(_NOTES)
     elements = footer.structs(2)
     if not elements or elements[0].get(4) != b"schema" or not _WRITER.fullmatch(footer.get(6) or b""):
         raise MalformedError("its footer does not say who wrote it as dpsr does")
@@ -51,6 +56,18 @@ def check_notes(footer: Fields, arrow: Mapping[bytes, bytes] | None, schema: pa.
         raise MalformedError("a column lies at another path than the schema says")
     if arrow and _shape(_told(arrow[ARROW_SCHEMA])) != _shape(schema):
         raise MalformedError("it tells Arrow of other columns than it has")
+
+
+def _places_of_text(value: Any, place: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    """The numbers of the fields, from the outermost to the innermost, in which a text stands."""
+    if isinstance(value, bytes):
+        yield place
+    elif isinstance(value, Fields):
+        for number, one in value.items():
+            yield from _places_of_text(one, (*place, number))
+    elif isinstance(value, list):
+        for one in value:
+            yield from _places_of_text(one, place)
 
 
 def _paths(elements: Sequence[Fields]) -> Iterator[list[bytes]]:

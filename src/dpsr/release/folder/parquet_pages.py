@@ -21,6 +21,9 @@ from dpsr.release.folder.thrift import I32, I64, Compact, Fields
 
 MAGIC = b"PAR1"
 _DATA, _DICTIONARY = 0, 2
+_OF_PAGE = {_DATA: (5, {1, 2, 3, 4, 5}), _DICTIONARY: (7, {1, 2, 3})}
+"""By kind of page: the field that is its own header, and the fields that has."""
+
 _BEST_RATIO, _ALWAYS = 22, 64
 """Three bytes of Snappy stand for at most 64; and a few bytes whatever the size."""
 
@@ -118,6 +121,9 @@ def read_header(data: bytes, at: int) -> Page:
     try:
         fields = reader.struct()
         kind, unpacked, packed = fields[1], fields[2], fields[3]
+        own, known = _OF_PAGE.get(kind, (5, set()))
+        if kind in _OF_PAGE and (set(fields) != {1, 2, 3, own} or set(fields[own]) - known):
+            raise MalformedError("a page or the footer has a field nobody knows")
         values, stated = (fields[5][1], fields[5].get(5)) if kind == _DATA else (0, None)
     except (KeyError, TypeError, IndexError, AttributeError, RecursionError):
         raise MalformedError("a page has no header") from None

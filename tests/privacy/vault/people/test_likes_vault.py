@@ -41,11 +41,11 @@ def vault(unit, table, seed=1, epsilon=EPSILON, declared=DECLARED, **more):
     return VAULTS[unit](InteractionTable.of(likes).table, epsilon, DELTA, noise=noise, declared=declared, **more)
 
 
-def ask(one, question):
-    centre = np.full(len(CELLS), 1 / len(CELLS))
+def ask(one, question, cells=CELLS):
+    centre = np.full(len(cells), 1 / len(cells))
     if question == "moments":
-        return one.presence_moments(0.1, CELLS, centre, np.ones(len(CELLS))).values
-    return getattr(one, question)(0.1, CELLS).values
+        return one.presence_moments(0.1, cells, centre, np.ones(len(cells))).values
+    return getattr(one, question)(0.1, cells).values
 
 
 STEPS = {"numbers": GRID, "counts": GRID, "moments": PRESENCE_GRID**2}
@@ -67,6 +67,16 @@ def test_answers_on_real_neighbours_differ_by_at_most_what_the_receipt_says(unit
     for key in np.unique(keys)[:40]:
         neighbour = ask(vault(unit, table[keys != key]), question)
         assert ((answer - neighbour) ** 2).sum() <= limit * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("unit", VAULTS)
+@pytest.mark.parametrize("question", STEPS)
+def test_items_outside_a_declared_list_are_in_no_answer(unit, question):
+    """Least of all in that about the last cell, which is what a place of minus one would be."""
+    table, everybody = rows(), np.arange(40)
+    table[:, 2] = 1  # strengths are next to a person's own mean
+    more = np.vstack([table, np.column_stack([everybody, np.full(40, 99), np.ones(40, dtype=np.int64)])])
+    np.testing.assert_array_equal(*(ask(vault(unit, one), question, np.arange(J)) for one in (table, more)))
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, J])

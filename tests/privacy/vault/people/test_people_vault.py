@@ -136,6 +136,14 @@ def test_one_rating_more_or_changed_moves_the_exact_sums_by_at_most_what_is_stat
         assert square <= part.squared_sensitivity("value")
 
 
+@pytest.mark.parametrize("case", QUESTIONS, ids=str)
+def test_ratings_of_items_outside_a_declared_list_are_in_no_answer(case):
+    """Nor in a person's own level, nor in the last cell, which is what a cell of minus one would be."""
+    rows = table()
+    outside = [[user, item, 5] for user in range(50) for item in (98, 99)]
+    assert moved(rows, np.concatenate([rows, outside]), case)[0] == 0
+
+
 def test_scores_at_the_unit_rating_reach_most_of_their_bound():
     """One rating of an extreme value, of somebody with no other."""
     more = np.concatenate([table(), [[99, 7, 1]]])
@@ -178,6 +186,15 @@ def test_second_moments_of_ratings_are_made_with_the_settings_on_their_receipt()
     _add_rating_moments(*kernel_rows(rows, 0.5), place, how["clip"], how["shrink"], how["width"], weights, out)
     np.testing.assert_array_equal(found, np.triu(out, 1))
     assert np.count_nonzero(out) > 50
+
+
+@pytest.mark.parametrize("unit", VAULTS)
+def test_a_weight_that_only_meets_the_threshold_is_not_named(unit):
+    """The chance that is stated is that of noise beyond it: half a step less would be named more often."""
+    for above, named in ((0, 0), (1, J)):
+        vault = opened(table(200), VAULTS[unit], declared=None)
+        vault._noisy = lambda part, one, shape, *_, more=above, **__: np.full(shape, part.cut + more)
+        assert len(vault.names(0.1, np.arange(HASHED_CELLS))) == named
 
 
 # --- what is charged ---
