@@ -155,9 +155,6 @@ def test_where_no_folder_may_be_written_every_process_compiles_and_says_what_to_
     assert ran.stdout.splitlines() == [COMPILING_AGAIN, "1.0 warning"]
 
 
-SOURCES = {path: ast.parse(path.read_text("utf-8")) for path in Path(dpsr.__file__).parent.rglob("*.py")}
-
-
 def is_compiled(function):
     return any(isinstance(one, ast.Name) and one.id.endswith("kernel") for one in function.decorator_list)
 
@@ -174,7 +171,9 @@ def python_calls(node):
 
 def test_no_kernel_that_python_calls_returns_a_named_tuple():
     """Ctrl-C while one ran was raised where numba made the tuple, and ended the process with a segmentation fault."""
-    nodes = [node for tree in SOURCES.values() for node in ast.walk(tree)]
+    texts = [path.read_text("utf-8") for path in Path(dpsr.__file__).parent.rglob("*.py")]
+    trees = [ast.parse(text) for text in texts]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     named = {one.name for one in classes if any(ast.unparse(base) == "NamedTuple" for base in one.bases)}
     kernels = [node for node in nodes if isinstance(node, ast.FunctionDef) and is_compiled(node) and node.returns]
@@ -182,4 +181,4 @@ def test_no_kernel_that_python_calls_returns_a_named_tuple():
         one.name for one in kernels if named & {name.id for name in ast.walk(one.returns) if isinstance(name, ast.Name)}
     }
     assert "expected_error" in returning, "those that only kernels call may"
-    assert not returning & {name for tree in SOURCES.values() for name in python_calls(tree)}
+    assert not returning & {name for tree in trees for name in python_calls(tree)}
