@@ -24,7 +24,7 @@ def running(make):
 
 def ask(port, method, path, body=None, **headers):
     """Status and body of one request; a body that is not bytes is sent as JSON."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     if body is not None and not isinstance(body, bytes):
         body, headers = json.dumps(body).encode(), {"content-type": "application/json", **headers}
     connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})

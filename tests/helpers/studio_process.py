@@ -10,6 +10,18 @@ from urllib.parse import urlencode, urlsplit
 
 import forked
 
+HELD = ".held"
+
+
+@contextmanager
+def releases_held(folder):
+    """Releases that a studio in `folder` begins are still being made when this ends."""
+    (folder / HELD).touch()
+    try:
+        yield
+    finally:
+        (folder / HELD).unlink()
+
 
 class Studio:
     """A running studio: where it listens, its one-time link, and requests with or without its cookie."""
@@ -47,7 +59,7 @@ class Studio:
 def studio_in(folder, *arguments, program="forked_studio"):
     """`dpsr studio` in `folder`; yields it once it listens, and stops it. Its commands are processes, too."""
     command = [sys.executable, "-m", *program.split(), *arguments]
-    environment = {**os.environ, forked.SERVER: forked.server()}
+    environment = {**os.environ, forked.SERVER: forked.server(), forked.HOLD: str(folder / HELD)}
     start = forked.Forked if program == "forked_studio" else subprocess.Popen
     process = start(command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     said = ""

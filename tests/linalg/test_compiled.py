@@ -1,15 +1,18 @@
 """Kernels in other processes: they are found there by name, and come from a cache no older than its source."""
 
+import ast
 import pickle
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numba import njit
 from pyspark import cloudpickle
 
+import dpsr
 from dpsr.pipeline.progress import COMPILING_AGAIN
 from dpsr.value.kernels import add_normal_equations
 
@@ -150,3 +153,32 @@ def test_where_no_folder_may_be_written_every_process_compiles_and_says_what_to_
     ran = subprocess.run([sys.executable, "-c", NOWHERE], cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == [COMPILING_AGAIN, "1.0 warning"]
+
+
+def is_compiled(function):
+    return any(isinstance(one, ast.Name) and one.id.endswith("kernel") for one in function.decorator_list)
+
+
+def python_calls(node):
+    """Names of what is called, but by kernels: a kernel calls another one without Python."""
+    for inside in ast.iter_child_nodes(node):
+        if isinstance(inside, ast.FunctionDef) and is_compiled(inside):
+            continue
+        if isinstance(inside, ast.Call) and isinstance(inside.func, ast.Name):
+            yield inside.func.id
+        yield from python_calls(inside)
+
+
+def test_no_kernel_that_python_calls_returns_a_named_tuple():
+    """Ctrl-C while one ran was raised where numba made the tuple, and ended the process with a segmentation fault."""
+    texts = [path.read_text("utf-8") for path in Path(dpsr.__file__).parent.rglob("*.py")]
+    trees = [ast.parse(text) for text in texts]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    named = {one.name for one in classes if any(ast.unparse(base) == "NamedTuple" for base in one.bases)}
+    kernels = [node for node in nodes if isinstance(node, ast.FunctionDef) and is_compiled(node) and node.returns]
+    returning = {
+        one.name for one in kernels if named & {name.id for name in ast.walk(one.returns) if isinstance(name, ast.Name)}
+    }
+    assert "expected_error" in returning, "those that only kernels call may"
+    assert not returning & {name for tree in trees for name in python_calls(tree)}

@@ -22,7 +22,7 @@ def serving(folders, tmp_path_factory):
     line = process.stderr.readline()
     yield SimpleNamespace(process=process, port=int(line.split("127.0.0.1:")[1].split()[0]), folder=folder, first=line)
     process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=60)[1]
+    said = process.communicate(timeout=300)[1]
     assert process.returncode == 0
     assert "Stopped." in said
     assert "Traceback" not in said

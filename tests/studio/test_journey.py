@@ -10,10 +10,13 @@ from time import monotonic, sleep
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from studio_process import studio_in
+from studio_process import releases_held, studio_in
 
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release import verify
+
+PATIENCE = 180_000
+"""Milliseconds: a forecast is computed anew, in seconds, or minutes where others work too."""
 
 VIEWS = [(1280, "light"), (360, "dark")]
 
@@ -21,6 +24,7 @@ VIEWS = [(1280, "light"), (360, "dark")]
 @pytest.fixture(scope="module")
 def context(chromium, studio):
     found = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    found.set_default_timeout(PATIENCE)
     page = found.new_page()
     page.goto(studio.link)
     page.wait_for_url("**/columns?*")
@@ -33,7 +37,6 @@ def context(chromium, studio):
 def page(context, studio):
     """A tab that notes everything it complains about or asks for."""
     opened = context.new_page()
-    opened.set_default_timeout(120_000)  # a forecast is computed anew: seconds, or minutes where others work too
     opened.complaints, opened.requests = [], []
     opened.on("console", lambda message: opened.complaints.append(message.text))
     opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
@@ -50,6 +53,12 @@ def budget(folder, ledger):
 def review(studio, ledger, out, epsilon="0.5"):
     chosen = "source=ratings.csv&user=user&item=item&rating=rating&scale=1:5:1"
     return f"{studio.address}/review?{chosen}&epsilon={epsilon}&ledger={ledger}&dataset=films&out={out}"
+
+
+def follow(page, role, name):
+    """Click what leads to another page, and wait for that one: a click does not, and finds things on the old page."""
+    with page.expect_event("load"):
+        page.get_by_role(role, name=name).click()
 
 
 def looks_right(page, *, both=False):
@@ -69,23 +78,22 @@ def looks_right(page, *, both=False):
 
 def test_from_a_file_to_a_list_of_ones_own(page, studio, folder, ledger):
     looks_right(page)
-    page.get_by_role("link", name="ratings.csv").click()
+    follow(page, "link", "ratings.csv")
     assert page.get_by_label("Who rated").input_value() == "user"
     page.get_by_label("Who rated").select_option("item")
-    page.get_by_role("button", name="Look again").click()
+    follow(page, "button", "Look again")
     assert "is named as user and as item" in page.get_by_role("alert").inner_text()
     page.get_by_label("Who rated").select_option("user")
     page.get_by_label("List of items, with titles").fill("items.csv")
-    page.get_by_role("button", name="Look again").click()
-    page.wait_for_url("**items=items.csv**")  # what is clicked before is gone with the old page
+    follow(page, "button", "Look again")
     page.get_by_text("1 to 5 stars").click()
     assert page.get_by_label("Low:high:step").input_value() == "1:5:1"
     assert "dpsr describe ratings.csv" in page.locator("code").inner_text()
     looks_right(page)
 
-    page.get_by_role("button", name="Go on to unit and epsilon").click()
+    follow(page, "button", "Go on to unit and epsilon")
     page.get_by_label("Ledger", exact=True).fill(ledger)
-    page.get_by_role("button", name="Look at the ledger").click()
+    follow(page, "button", "Look at the ledger")
     slider = page.get_by_role("slider")
     slider.focus()
     page.keyboard.press("Home")
@@ -105,17 +113,18 @@ def test_from_a_file_to_a_list_of_ones_own(page, studio, folder, ledger):
     looks_right(page, both=True)
 
     page.get_by_label("Folder for the release").fill("journey")
-    page.get_by_role("button", name="Review the release").click()
+    follow(page, "button", "Review the release")
     command = page.locator("code").inner_text()
     assert command == (
         "dpsr release ratings.csv --user user --item item --rating rating --scale 1:5:1 --epsilon 0.5 --unit value "
         f"--items items.csv --ledger {ledger} --out journey"
     ).replace(ledger, f"'{ledger}'" if re.search(r"[^\w.-]", ledger) else ledger)
     looks_right(page)
-    page.get_by_role("button", name="Spend epsilon = 0.5 and release").click()
-    page.wait_for_url("**/run?*")
-    looks_right(page)
-    page.wait_for_url("**/release?*", timeout=120_000)
+    with releases_held(folder):
+        follow(page, "button", "Spend epsilon = 0.5 and release")
+        assert "/run?" in page.url
+        looks_right(page)
+    page.wait_for_url("**/release?*")
 
     assert page.get_by_role("heading", level=1).inner_text() == "Released"
     assert (folder / "journey" / "manifest.json").exists()
@@ -123,10 +132,10 @@ def test_from_a_file_to_a_list_of_ones_own(page, studio, folder, ledger):
     assert "The ledger has 0.5 left of 1" in page.locator("main").inner_text()
     assert page.frame_locator("iframe").get_by_role("heading", level=1).inner_text() == "PRIVATE"
     looks_right(page)
-    page.get_by_role("link", name="Try the release").click()
+    follow(page, "link", "Try the release")
     for place, stars in enumerate("51435", 1):
         page.locator(f"#t{place}").select_option(stars)
-    page.get_by_role("button", name="Show my list").click()
+    follow(page, "button", "Show my list")
     assert page.get_by_role("heading", name="Your list", exact=True).is_visible()
     assert page.locator("section table tbody tr").count() == 10
     assert "Film" in page.locator("section table").inner_text()
@@ -140,8 +149,8 @@ def test_people_can_be_protected_as_a_whole_and_nobody_is_in_the_release(page, s
     page.goto(
         f"{studio.address}/choose?source=ratings.csv&user=user&item=item&rating=rating&scale=1:5:1&items=items.csv"
     )
-    page.get_by_text("A whole person").click()
-    page.wait_for_selector("#people")
+    with page.expect_event("load"):
+        page.get_by_text("A whole person").click()
     slider = page.get_by_role("slider")
     slider.focus()
     page.keyboard.press("End")
@@ -151,14 +160,14 @@ def test_people_can_be_protected_as_a_whole_and_nobody_is_in_the_release(page, s
     assert int(page.locator("#people").inner_text().replace(",", "")) > fewest > 60
     looks_right(page, both=True)
     page.get_by_label("Folder for the release").fill("people")
-    page.get_by_role("button", name="Review the release").click()
+    follow(page, "button", "Review the release")
     assert "--unit user --delta 1e-6" in page.locator("code").inner_text()
     page.locator("#spend").click()
-    page.wait_for_url("**/release?*", timeout=180_000)
+    page.wait_for_url("**/release?*")
     assert not (folder / "people" / "users.parquet").exists()
-    page.get_by_role("link", name="Try the release").click()
+    follow(page, "link", "Try the release")
     page.locator("#t1").select_option("5")
-    page.get_by_role("button", name="Show my list").click()
+    follow(page, "button", "Show my list")
     assert page.locator("section table tbody tr").count() == 10
 
 
@@ -211,10 +220,11 @@ def test_two_tabs_cannot_spend_twice_and_an_order_sent_thrice_is_filled_once(pag
     other = context.new_page()
     for tab in (page, other):
         tab.goto(review(studio, ledger, "twice"))
-    assert len(set(page.evaluate(THRICE))) == 1
-    other.locator("#spend").click()
-    other.wait_for_url("**/begin-release")
-    assert "One release is made at a time" in other.locator("body").inner_text()
+    with releases_held(folder):
+        assert len(set(page.evaluate(THRICE))) == 1
+        other.locator("#spend").click()
+        other.wait_for_url("**/begin-release")
+        assert "One release is made at a time" in other.locator("body").inner_text()
     wait_for(lambda: (folder / "twice").exists())
     other.go_back()
     other.wait_for_selector("#spend")
@@ -230,7 +240,8 @@ def test_a_page_left_open_over_a_finished_budget_spends_nothing(page, studio, fo
     book = Ledger.open(str(folder / ledger))
     book.charge("films", Fraction(3, 4), Fraction(0), unit="value", method="elsewhere", note="", charge_id="a" * 32)
     page.locator("#spend").click()
-    page.wait_for_selector("text=No release was made", timeout=120_000)
+    page.wait_for_selector("text=No release was made")
+    page.wait_for_load_state()
     assert "0.25" in page.get_by_role("alert").inner_text()
     assert not (folder / "late").exists()
     assert budget(folder, ledger).charges == 1
@@ -247,8 +258,9 @@ def wait_for(condition, seconds=120):
 def test_closing_the_browser_and_killing_the_studio_in_the_middle_leaves_a_release_that_is_found_again(
     chromium, folder, ledger
 ):
-    with studio_in(folder) as doomed:
+    with releases_held(folder), studio_in(folder) as doomed:
         closing = chromium.new_context()
+        closing.set_default_timeout(PATIENCE)
         tab = closing.new_page()
         tab.goto(doomed.link)
         tab.wait_for_url("**/")
@@ -267,13 +279,14 @@ def test_closing_the_browser_and_killing_the_studio_in_the_middle_leaves_a_relea
 
 def test_without_scripts_the_journey_still_leads_to_a_review(chromium, context, studio):
     plain = chromium.new_context(java_script_enabled=False)
+    plain.set_default_timeout(PATIENCE)
     plain.add_cookies(context.cookies())
     tab = plain.new_page()
     tab.goto(f"{studio.address}/")
-    tab.get_by_role("link", name="ratings.csv").click()
+    follow(tab, "link", "ratings.csv")
     tab.get_by_label("Low:high:step").fill("1:5:1")
-    tab.get_by_role("button", name="Go on to unit and epsilon").click()
+    follow(tab, "button", "Go on to unit and epsilon")
     tab.get_by_label("Exactly").fill("0.7")
-    tab.get_by_role("button", name="Review the release").click()
+    follow(tab, "button", "Review the release")
     assert "--epsilon 0.7" in tab.locator("code").inner_text()
     plain.close()

@@ -44,7 +44,7 @@ def port(monkeypatch):
 
 def raw(port, *pieces):
     """Send pieces by hand; everything that comes back until the other side closes."""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as opened:
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as opened:
         for piece in pieces:
             opened.sendall(piece.replace(b"PORT", str(port).encode()))
         found = b""
@@ -90,7 +90,7 @@ def test_a_client_that_does_not_read_is_let_go(port, monkeypatch):
     monkeypatch.setattr(
         connection.BoundedConnection, "connection_lost", lambda self, why: (lost(self, why), let_go.set())[0]
     )
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as opened:
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as opened:
         opened.sendall(f"GET /large HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n".encode())
         assert let_go.wait(60)
         with pytest.raises(OSError):  # noqa: PT012 (what was in flight comes first)

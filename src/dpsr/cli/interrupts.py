@@ -1,24 +1,37 @@
 """Ctrl-C, SIGTERM and SIGHUP (the terminal is gone): all raise KeyboardInterrupt, wherever the command is, until it is
 too late to stop. SIGHUP stays ignored where it was ignored before the command began, as `nohup` wants it.
 
-An exception raised inside a finaliser or a callback of a C library is swallowed by Python. `check` is called between
-stages and raises such an interrupt again.
+An exception raised inside a finaliser or a callback of a C library is swallowed by Python, with a traceback on stderr.
+Of an interrupt nothing is said there: `check` is called between stages and raises it again.
+
+Machine code that numba made calls Python to hand over an array and does not look whether that raised: it would return
+nonsense or end in a segmentation fault. There an interrupt waits until the kernel has returned.
 """
 
 from __future__ import annotations
 
+import _thread
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
-from typing import NoReturn
+from typing import Any
 
 from dpsr.errors import DpsrError
 
 _HANGUP = getattr(signal, "SIGHUP", None)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, *([] if _HANGUP is None else [_HANGUP]))
-_pending = threading.Event()
+_COMPILERS = {"numba", "llvmlite"}
+_SOON = 0.002
+"""Seconds until it is tried again."""
+
+_pending: list[int] = []
+_waiting: list[int] = []
+"""Signals that came, and those of them that no interrupt was raised for yet. No lock: one may come at any moment."""
 
 
 class InterruptedByHandError(DpsrError):
@@ -31,19 +44,23 @@ def interruptible() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    _pending.clear()
+    _forget()
     heard = [one for one in _SIGNALS if one != _HANGUP or signal.getsignal(one) is not signal.SIG_IGN]
     before = {number: signal.signal(number, _interrupt) for number in heard}
+    aloud, sys.unraisablehook = sys.unraisablehook, partial(_quietly, sys.unraisablehook)
     try:
         yield
     finally:
+        _forget()
+        sys.unraisablehook = aloud
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 def check() -> None:
     """Raise an interrupt that was swallowed."""
-    if _pending.is_set():
+    if _pending:
+        _waiting.clear()
         raise KeyboardInterrupt
 
 
@@ -55,6 +72,36 @@ def too_late() -> None:
     check()
 
 
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    _pending.set()
-    raise KeyboardInterrupt
+def _quietly(aloud: Callable[[sys.UnraisableHookArgs], Any], swallowed: sys.UnraisableHookArgs) -> None:
+    """What is said of an exception that nobody can catch: of an interrupt nothing, for `check` raises it again."""
+    if not (_pending and issubclass(swallowed.exc_type, KeyboardInterrupt)):
+        aloud(swallowed)
+
+
+def _forget() -> None:
+    _pending.clear()
+    _waiting.clear()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _pending.append(number)
+    if not _in_kernel(frame):
+        check()
+    _waiting.append(number)
+    _thread.start_new_thread(_again, (number,))
+
+
+def _again(number: int) -> None:
+    """Have the handler called once more, when the kernel may have returned; one interrupt is enough, though."""
+    time.sleep(_SOON)
+    if _waiting:
+        _thread.interrupt_main(signal.Signals(number))
+
+
+def _in_kernel(frame: FrameType | None) -> bool:
+    """Whether Python was called by numba, or by LLVM for it."""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in _COMPILERS:
+            return True
+        frame = frame.f_back
+    return False

@@ -9,6 +9,10 @@ source, and every process of a Spark cluster would compile it without the cache.
 kernels it calls and of the constants it reads: after a change of a bound that is enforced in one file, sums made in
 another would go on with the old one. Here all of them count. And what an earlier version left behind may speak of types
 that are gone; it is compiled again. Where no folder may be written, nothing is kept and every process compiles.
+
+**Ctrl-C kills no kernel.** While one is compiled or loaded, signals are held (`held_signals`). And no kernel that
+Python calls returns a named tuple: numba makes one by calling Python, does not look whether that raised, and a process
+that was interrupted while the kernel ran would die of it. So it does for the type of an array; there `dpsr.cli` waits.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ from numba import get_num_threads, njit, set_num_threads
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.registry import CPUDispatcher
 from threadpoolctl import ThreadpoolController
+
+from dpsr.linalg.held_signals import held_signals
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -74,6 +80,7 @@ def is_kept(compiled: Any) -> bool:
 def _compiled(function: Kernel, **options: Any) -> Kernel:
     compiled: Any = njit(nogil=True, **options)(function)
     if _is_kernel(compiled):  # else numba was told not to compile
+        compiled.compile = held_signals()(compiled.compile)
         with suppress(RuntimeError):  # neither its own folder nor one of the user's may be written
             compiled.enable_caching()
             compiled._cache._cache_file = _KernelCache(compiled._cache._cache_file, function)

@@ -214,7 +214,7 @@ class _Setting:
         self._shares, self._ratings = parts.shares, mask.n_ratings
 
     def error(self, division: ShareTables, prices: Prices) -> float:
-        return expected_error(self._items, self._users, division, prices, self._shares)[0]
+        return self.improve(division, prices, 1)[1]  # the best of one step is where it starts
 
     def heard(self, tables: ShareTables, prices: Prices) -> float:
         """How many ratings without noise those asked one by one are worth."""
@@ -232,13 +232,14 @@ class _Setting:
 
     def improve(self, division: ShareTables, prices: Prices, steps: int) -> tuple[ShareTables, float]:
         """The best of so many multiplicative steps; what is never asked one by one stays so."""
-        return _improve(self._items, self._users, division, prices, self._shares, steps)
+        item, asked, least = _improve(self._items, self._users, division, prices, self._shares, steps)
+        return division._replace(item=item, asked=asked), least
 
 
 @kernel
 def _improve(
     items: Side, users: Side, division: ShareTables, prices: Prices, parts: Shares, steps: int
-) -> tuple[ShareTables, float]:
+) -> tuple[Floats, Floats, float]:
     best, least, before = division, np.inf, np.inf
     for _ in range(steps):
         error, gains = expected_error(items, users, division, prices, parts)
@@ -253,7 +254,7 @@ def _improve(
                 if prices.rho > 0:
                     asked[a, b] = _step(asked[a, b], gains.one_by_one[a, b], gains.in_sums[a, b])
         division = ShareTables(item, asked, division.light, division.pooled)
-    return best, least
+    return best.item, best.asked, least
 
 
 @kernel

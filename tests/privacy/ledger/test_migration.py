@@ -279,7 +279,7 @@ def test_of_two_that_migrate_at_once_one_does_and_one_has_nothing_to_do(old):
     racers = [PROCESSES.Process(target=race_to_migrate, args=(old, barrier, answers)) for _ in range(2)]
     for racer in racers:
         racer.start()
-    assert sorted(answers.get(timeout=60) for _ in racers) == [False, True]
+    assert sorted(answers.get(timeout=300) for _ in racers) == [False, True]
     for racer in racers:
         racer.join()
     assert old_rows(old) == sorted(OLD_ROWS)

@@ -48,7 +48,7 @@ def test_eight_processes_race_for_the_last_epsilon_and_none_is_spent_twice(addre
     racers = [PROCESSES.Process(target=race, args=(address, barrier, "0.1", answers)) for _ in range(8)]
     for racer in racers:
         racer.start()
-    results = [answers.get(timeout=60) for _ in racers]
+    results = [answers.get(timeout=300) for _ in racers]
     for racer in racers:
         racer.join()
     assert sum(won for won, _ in results) == charges
