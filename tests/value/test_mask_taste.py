@@ -36,9 +36,8 @@ class People:
         return [slice(a, b) for a, b in zip(self.indptr[:-1], self.indptr[1:], strict=True)]
 
     def sums(self, precision=None, step=1):
-        sums, precision = np.zeros(3), np.asfortranarray(np.linalg.inv(PRIOR) if precision is None else precision)
-        pair_sums(self.indptr, self.items, 0, step, self.off, self.weight, FEATURES, FITTED, precision, TYPICAL, sums)
-        return sums
+        precision = np.asfortranarray(np.linalg.inv(PRIOR) if precision is None else precision)
+        return pair_sums(self.indptr, self.items, 0, step, self.off, self.weight, FEATURES, FITTED, precision, TYPICAL)
 
     def one_by_one(self):
         """The same, written as it is defined: matrices in full, pairs in two loops."""

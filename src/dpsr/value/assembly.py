@@ -38,21 +38,19 @@ on a grid. A person's own ratings then say which of these t fits them (`release.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from dpsr.arrays import Floats, Ints, Singles
 from dpsr.engine import Block, BlockResult, Table
-from dpsr.engine.incidence import Incidence, at_ratings
+from dpsr.engine.incidence import at_ratings
 from dpsr.engine.table import zeros
 from dpsr.linalg.compiled import threads_for
 from dpsr.linalg.kernel_features import Kernel, kernel_features
-from dpsr.linalg.lanczos import leading_pairs, restricted, scattered
 from dpsr.linalg.normal_equations import inverse
 from dpsr.types import Census, Mask, Model, PersonalPrior, Scale
 from dpsr.types.personal import Widths
-from dpsr.value.design import Design, degree_scales
+from dpsr.value.design import Design
 from dpsr.value.effects import EffectObservation, Effects
 from dpsr.value.evidence import EvidenceState
 from dpsr.value.levels import LevelFamily
@@ -61,11 +59,8 @@ from dpsr.value.side import posterior_covariances
 from dpsr.value.sweep import NOISY, WEIGHT
 from dpsr.value.taste_kernels import pair_sums, tastes
 
-EMBEDDINGS, KERNEL = 32, Kernel(landmarks=256, features=48, length=0.7)
-"""Embeddings the kernel is built on, and its size: a quarter of what `personalise` takes, at a tenth of the time."""
-
-_WIDTH, _PRODUCTS = 6, 12
-"""Of products with the mask, for the embeddings; these need directions, not digits."""
+KERNEL = Kernel(landmarks=256, features=48, length=0.7)
+"""Its size: a quarter of what `personalise` takes, at a tenth of the time."""
 
 _TYPICAL = 0.06
 """Share of the variance of ratings that such a taste has, at most: what `personalise` gives it."""
@@ -106,11 +101,7 @@ def learn_mask_taste(state: EvidenceState, released: str, *, least: float = 0.0)
 
 def item_features(design: Design) -> Floats:
     """k_j of every item: the leading vectors of the degree-normalised mask, made smooth."""
-    counts, rated = design.item_counts, design.item_counts > 0
-    left, right = degree_scales(design.census.user_counts), degree_scales(design.census.item_counts)
-    gram = restricted(partial(Incidence(design.table).gram, left, right), rated)
-    s, V = leading_pairs(gram, int(rated.sum()), EMBEDDINGS + 1, width=_WIDTH, products=_PRODUCTS)
-    return kernel_features(scattered(V[:, 1:] * s[1:], rated) * right[:, None], counts, KERNEL)
+    return kernel_features(design.smooth, design.item_counts, KERNEL)
 
 
 def taste_variance(state: EvidenceState, items: Floats, released: str) -> float:
@@ -123,7 +114,7 @@ def taste_variance(state: EvidenceState, items: Floats, released: str) -> float:
     def add(block: Block, sums: Floats) -> None:
         first = -block.first % step
         off, w = _off_and_weight(block, released)
-        pair_sums(block.indptr, block.items, first, step, off, w, items, fitted, precision, typical, sums)
+        sums += pair_sums(block.indptr, block.items, first, step, off, w, items, fitted, precision, typical)
 
     found, pairs, square = table.run(add, [zeros(3)], reads=[released, NOISY, WEIGHT]).sums[0]
     if pairs <= 0 or found <= np.sqrt(square):

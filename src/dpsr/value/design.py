@@ -9,8 +9,9 @@ Adding the average degree is the regularisation of spectral clustering (Amini, C
 it, a few people who rated nothing but each other's items have a singular value of one of their own, and on sparse sets
 such islands are all that the leading vectors show. The first pair of N is popularity times activity and is left out;
 the next d singular pairs (U, S, V) are the embeddings. U_u / sqrt(n_u + n) is an average over u's items, shrunk where
-it rests on few; so V_j likewise. All pairs together, undone from the normalisation, say who is likely to meet what
-(`Affinity`): M_uj is nearly sqrt((n_u + n) (c_j + c)) (U S V')_uj.
+it rests on few; so V_j likewise. Further ones, of items, are what a finer taste may be smooth over (`assembly.py`). All
+pairs together, undone from the normalisation, say who is likely to meet what (`Affinity`): M_uj is nearly
+sqrt((n_u + n) (c_j + c)) (U S V')_uj.
 
 **Features.** The constant, counts and embeddings, all of these where the singular values of the mask stand out of their
 bulk (`mask_structure`), the first two elsewhere. Every column but the constant is centred and scaled to unit mean
@@ -34,7 +35,7 @@ from dpsr.arrays import Floats, Ints
 from dpsr.engine import MemoryTable, Table
 from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.incidence import Incidence
-from dpsr.linalg.lanczos import Gram, leading_right, restricted, scattered
+from dpsr.linalg.lanczos import Gram, leading_pairs, restricted, scattered
 from dpsr.types import Affinity, Census, Mask
 from dpsr.value.priors import Components
 
@@ -66,18 +67,23 @@ def octaves(counts: Ints) -> Ints:
     return np.minimum(np.frexp(np.maximum(counts, 1).astype(np.float64))[1] - 1, OCTAVES - 1).astype(np.int64)
 
 
-_TOLERANCE, _PRODUCTS = 1e-2, 5
-"""Features need directions, not digits; where eight products leave them open, the mask has none to show."""
+SMOOTH = 32
+"""Leading vectors of the mask over which a taste may be smooth (`assembly.py`): more of them than are features."""
+
+_WIDTH, _PRODUCTS = 6, 12
+"""Of products with the mask, from which all vectors come: narrow ones, many of them, have the leading vectors nearly
+exact and the others well enough (decision 71)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """User and item embeddings, row by row, and the affinity they imply."""
+    """User and item embeddings, row by row, and the affinity they imply; `smooth` has more of items, S V."""
 
     users: Floats
     items: Floats
     affinity: Affinity
     structure: float
+    smooth: Floats
 
     @property
     def shown(self) -> tuple[Floats, Floats]:
@@ -102,7 +108,9 @@ def mask_embeddings(table: Table, rank: int, scales: Callable[[Ints], Floats] = 
     census, mask = table.census, Incidence(table)
     rank = max(0, min(rank, min(census.shape) - 2))
     left, right = scales(census.user_counts), scales(census.item_counts)
-    s, V = _leading_items(partial(mask.gram, left, right), census.item_counts > 0, rank + 1)
+    s, V = _leading_items(partial(mask.gram, left, right), census.item_counts > 0, max(rank, SMOOTH) + 1)
+    smooth = (V[:, 1:] * s[1:])[:, :SMOOTH] * right[:, None]
+    s, V = s[: rank + 1], V[:, : rank + 1]
     _, met = mask.both(np.empty((census.n_users, 0)), right[:, None] * V)
     US = left[:, None] * met
     U = US / np.where(s > 1e-7 * s[0], s, np.inf)
@@ -110,7 +118,7 @@ def mask_embeddings(table: Table, rank: int, scales: Callable[[Ints], Floats] = 
     structure = structure_of(census, affinity)
     if structure == 0:  # who meets what follows from counts, as far as can be seen: the rest would be chance
         affinity = Affinity(users=affinity.users[:, :1], items=affinity.items[:, :1])
-    return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], affinity, structure)
+    return Embeddings(U[:, 1:] * left[:, None], V[:, 1:] * right[:, None], affinity, structure, smooth)
 
 
 _LEAST, _MORE, _CLEAR = 0.2, 0.1, 0.1
@@ -165,7 +173,7 @@ def released_components(census: Census | Mask, affinity: Affinity | None) -> Com
 
 def _leading_items(gram: Gram, rated: npt.NDArray[np.bool_], rank: int) -> tuple[Floats, Floats]:
     """Singular values and item vectors; an item nobody rated has no part in them and is left out of the work."""
-    s, V = leading_right(restricted(gram, rated), int(rated.sum()), rank, tol=_TOLERANCE, products=_PRODUCTS)
+    s, V = leading_pairs(restricted(gram, rated), int(rated.sum()), rank, width=_WIDTH, products=_PRODUCTS)
     return s, scattered(V, rated)
 
 
@@ -233,7 +241,8 @@ class Design:
     """Everything that is computed from the mask alone.
 
     `x` (users) and `z` (items) have the constant first and the mask embedding in their last `embedding` columns.
-    `structure` says whether tastes show in the mask (`mask_structure`).
+    `smooth` are the items' vectors that a finer taste is smooth over, `structure` says whether tastes show in the mask
+    (`mask_structure`).
     """
 
     table: Table
@@ -241,6 +250,7 @@ class Design:
     z: Floats
     embedding: int
     affinity: Affinity
+    smooth: Floats
     structure: float = 1.0
 
     @classmethod
@@ -249,7 +259,9 @@ class Design:
         table = MemoryTable(table) if isinstance(table, Mask) else table
         embeddings = mask_embeddings(table, rank, scales)
         x, z = public_features(table, embeddings)
-        return cls(table, x, z, embeddings.shown[1].shape[1], embeddings.affinity, embeddings.structure)
+        return cls(
+            table, x, z, embeddings.shown[1].shape[1], embeddings.affinity, embeddings.smooth, embeddings.structure
+        )
 
     @property
     def census(self) -> Census:

@@ -77,9 +77,9 @@ _COEFFICIENTS = 3.0
 (`cautious_ridge`)."""
 
 _ROUNDS, _FEW_ROUNDS, _STEPS = 6, 3, 40
-_ENOUGH, _EXACT = 1e-4, 1e-6
+_ROUGH, _ENOUGH, _EXACT = 1e-3, 1e-4, 1e-6
 """Rounds of the fixed point, and of one that is only a start; steps of a round; the relative squared energy error at
-which a round stops, less in the last one."""
+which a round stops: one that is only a start, one of several, the last."""
 
 
 def learn_effects(
@@ -95,10 +95,8 @@ def learn_effects(
     start = Effects(np.zeros(shape), np.zeros(n), np.zeros(m), ridge, t, t, np.full(n, t), np.full(m, t))
     problem = _Problem(design, sums)
     effects = start
-    rounds = _FEW_ROUNDS if as_start else _ROUNDS
-    for done in range(1, rounds + 1):
-        exact = done == rounds and not as_start
-        effects = problem.solve(effects, cautious, _CAUTION * t, enough=_EXACT if exact else _ENOUGH)
+    for enough in [_ROUGH] * _FEW_ROUNDS if as_start else [_ENOUGH] * (_ROUNDS - 1) + [_EXACT]:
+        effects = problem.solve(effects, cautious, _CAUTION * t, enough=enough)
     return effects
 
 

@@ -196,15 +196,16 @@ class Sweep:
 
     def __call__(self, block: Block, item_a: Floats, item_h: Floats, tally: Floats, *evidence: Floats) -> BlockResult:
         s, who = self.sides, block.users
-        eta = at_ratings(block, np.column_stack([s.x[who], s.c[who], s.f[who]]), self._right)
+        of_items = at_ratings(block, s.x[who], s.b)
+        eta = of_items + at_ratings(block, np.column_stack([s.c[who], s.f[who]]), self._zg)
         z, w = self.reader.read(block, eta, self.residual)
         if not self.users:
             self._tell_items(block, z, w, s.c[who], s.f[who], None, item_a, item_h)
             return BlockResult(rows=(block.every(_SAMPLE_EVERY, eta),))
-        new = self._update(block, z, w, Evidence(*evidence))
+        new = self._update(block, z - of_items, w, Evidence(*evidence))
         q = s.z.shape[1]
         c, f = new.mean[:, :q], new.mean[:, q:]
-        after = at_ratings(block, np.column_stack([s.x[who], c, f]), self._right)
+        after = of_items + at_ratings(block, new.mean, self._zg)
         self._count(block, eta, after, z, w, new, tally)
         rows = new.mean, block.every(_SAMPLE_EVERY, eta)
         if self.released is not None:
@@ -217,9 +218,8 @@ class Sweep:
     # item-side arrays, put together once a pass and not once a block
 
     @cached_property
-    def _right(self) -> Floats:
-        s = self.sides
-        return np.column_stack([s.b, s.z, s.g])
+    def _zg(self) -> Floats:
+        return np.column_stack([self.sides.z, self.sides.g])
 
     @cached_property
     def _shared_right(self) -> Floats:
@@ -233,19 +233,18 @@ class Sweep:
     def _items_as_partners(self) -> Singles:
         s = self.sides
         covariance = None if s.items is None or self.bold else s.items.factor_covariance
-        return _partners(np.column_stack([s.z, s.g]), covariance, self._root)
+        return _partners(self._zg, covariance, self._root)
 
     @cached_property
     def _item_moments(self) -> Floats:
-        s = self.sides
-        assert s.items is not None
-        return np.column_stack([np.column_stack([s.z, s.g]) ** 2, s.items.variance])
+        items = self.sides.items
+        assert items is not None
+        return np.column_stack([self._zg**2, items.variance])
 
-    def _update(self, block: Block, z: Floats, w: Floats, evidence: Evidence) -> Posterior:
-        """The posterior of the block's users given the items."""
+    def _update(self, block: Block, rest: Floats, w: Floats, evidence: Evidence) -> Posterior:
+        """The posterior of the block's users given the items; `rest` is what these leave of the ratings."""
         s, k, n, who = self.sides, self.k, block.n_users, block.users
         d = s.z.shape[1] + k
-        rest = z - at_ratings(block, s.x[who], s.b)
         a, h = np.zeros((n, packed_size(d)), np.float32), np.zeros((n, d))  # a user is in one block
         _normal(np.arange(n), block.indptr, block.items, _DIRECT, rest, w, self._items_as_partners, a, h)
         observed = self.observation.value[who], self.observation.variance[who]

@@ -12,103 +12,53 @@ _STEPS, _CLOSE = 30, 1e-8
 """Conjugate gradients a person at most, and the relative squared residual at which they end."""
 
 
-@fast_kernel
+@fast_parallel_kernel
 def pair_sums(
     indptr: Ints, items: Codes, first: int, step: int, off: Floats, weight: Floats, features: Floats, fitted: Floats,
-    precision: Floats, typical: float, sums: Floats,
-) -> None:  # fmt: skip
-    """Add what pairs of ratings show of tau, what they would of tau = 1, and the variance of the first at tau = 0."""
-    d, q = features.shape[1], fitted.shape[1]
-    C, B, CB, score = np.empty((q, q)), np.empty((q, d)), np.empty((q, d)), np.empty(d)
-    for u in range(first, len(indptr) - 1, step):
-        start, n = indptr[u], indptr[u + 1] - indptr[u]
-        if n < 2:
-            continue
-        C[:], B[:], CB[:], score[:] = precision, 0.0, 0.0, 0.0
-        for e in range(start, start + n):
-            k, z, w = features[items[e]], fitted[items[e]], weight[e]
-            for p in range(q):
-                for r in range(q):
-                    C[p, r] += w * z[p] * z[r]
-                for i in range(d):
-                    B[p, i] += w * z[p] * k[i]
-            for i in range(d):
-                score[i] += w * off[e] * k[i]
-        _invert(C)
-        found = 0.0
-        for p in range(q):
-            for r in range(q):
-                for i in range(d):
-                    CB[p, i] += C[p, r] * B[r, i]
-            for i in range(d):
-                found += B[p, i] * CB[p, i]
-        for i in range(d):
-            found += score[i] ** 2
-        K, PK = np.empty((n, d)), np.empty((n, d))
-        own, trace = 0.0, 0.0
-        for e in range(n):
-            z, w = fitted[items[start + e]], weight[start + e]
-            K[e] = features[items[start + e]]
-            variance, size, length = 0.0, 0.0, 0.0
-            for p in range(q):
-                for r in range(q):
-                    variance += z[p] * C[p, r] * z[r]
-            for i in range(d):
-                along = K[e, i]
-                for p in range(q):
-                    along -= z[p] * CB[p, i]
-                PK[e, i] = w * along
-                size += K[e, i] ** 2
-                length += PK[e, i] ** 2
-                trace += PK[e, i] * K[e, i]
-            found -= size * w**2 * (off[start + e] ** 2 + variance)
-            own += size * length
-        square = _square(K, PK)
-        share = 1 / (1 + typical * square / max(trace, 1e-30)) ** 2
-        sums[0] += share * found
-        sums[1] += share * (square - own)
-        sums[2] += share**2 * 2 * (square - own)
+    precision: Floats, typical: float,
+) -> Floats:  # fmt: skip
+    """What pairs of ratings show of tau, what they would of tau = 1, and the variance of the first at tau = 0.
+
+    Of every `step`-th person from the first on; one rating is no pair.
+    """
+    people = (len(indptr) - 1 - first + step - 1) // step
+    sums = np.zeros((max(people, 0), 3))
+    for i in prange(len(sums)):
+        u = first + i * step
+        rows = slice(indptr[u], indptr[u + 1])
+        if rows.stop - rows.start > 1:
+            K, Z = features[items[rows]], fitted[items[rows]]
+            _pairs_of_one(K, Z, off[rows], weight[rows], precision, typical, sums[i])
+    return sums.sum(axis=0)
+
+
+@fast_kernel
+def _pairs_of_one(
+    K: Floats, Z: Floats, off: Floats, weight: Floats, precision: Floats, typical: float, sums: Floats
+) -> None:
+    """One person: K and Z are the features of what was rated, those of the taste and those that were fitted."""
+    w = weight.reshape(-1, 1)
+    WZ = w * Z
+    C = np.linalg.inv(precision + np.dot(Z.T, WZ))
+    B = np.dot(WZ.T, K)
+    CB = np.dot(C, B)
+    PK = w * (K - np.dot(Z, CB))
+    score, size = np.dot(weight * off, K), (K**2).sum(axis=1)
+    fitting = (np.dot(Z, C) * Z).sum(axis=1)
+    found = (score**2).sum() + (B * CB).sum() - (size * weight**2 * (off**2 + fitting)).sum()
+    square = _square(K, PK)
+    pairs = square - (size * (PK**2).sum(axis=1)).sum()
+    share = 1 / (1 + typical * square / max((PK * K).sum(), 1e-30)) ** 2
+    sums[0], sums[1], sums[2] = share * found, share * pairs, share**2 * 2 * pairs
 
 
 @fast_kernel
 def _square(K: Floats, PK: Floats) -> float:
     """|K'PK|^2, over features or over ratings, whichever are fewer."""
-    (n, d), total = K.shape, 0.0
-    if n > d:
-        G = np.zeros((d, d))
-        for e in range(n):
-            for i in range(d):
-                for h in range(d):
-                    G[i, h] += K[e, i] * PK[e, h]
-        return float((G * G).sum())
-    M = np.empty((n, n))
-    for e in range(n):
-        for f in range(n):
-            entry = 0.0
-            for i in range(d):
-                entry += PK[e, i] * K[f, i]
-            M[e, f] = entry
-    for e in range(n):
-        for f in range(n):
-            total += M[e, f] * M[f, e]
-    return total
-
-
-@fast_kernel
-def _invert(A: Floats) -> None:
-    """A becomes its inverse: every coordinate of a positive definite matrix is swept in turn."""
-    for k in range(len(A)):
-        pivot = 1 / A[k, k]
-        for p in range(len(A)):
-            if p != k:
-                part = A[p, k] * pivot
-                for r in range(len(A)):
-                    if r != k:
-                        A[p, r] -= part * A[k, r]
-                A[p, k] = -part
-        for r in range(len(A)):
-            A[k, r] *= pivot
-        A[k, k] = pivot
+    if len(K) > K.shape[1]:
+        return float((np.dot(K.T, PK) ** 2).sum())
+    M = np.dot(PK, K.T)
+    return float((M * M.T).sum())
 
 
 @fast_parallel_kernel
