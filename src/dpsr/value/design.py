@@ -72,7 +72,7 @@ SMOOTH = 32
 
 _WIDTH, _PRODUCTS = 6, 12
 """Of products with the mask, from which all vectors come: narrow ones, many of them, have the leading vectors nearly
-exact and the others well enough (decision 71)."""
+exact and the others well enough (decision 72)."""
 
 
 @dataclass(frozen=True, eq=False)
