@@ -73,18 +73,18 @@ class PooledRounds:
 
 @dataclass(frozen=True)
 class Bend:
-    """Scores x = z / sqrt(z^2 + width^2) of residuals whose variance beside items' effects is 1 - v + `levels`.
+    """Scores x = z / sqrt(z^2 + width^2) of residuals whose variance beside items' effects is 1 - v + `level_variance`.
 
     `unit` is the slope of a rating of weighted count one.
     """
 
     width: float
-    levels: float
+    level_variance: float
     unit: float
 
     def tables(self, effect_variance: float) -> tuple[Floats, Floats, Floats]:
         """G, H = G' and H' on `_T`, if effects have this variance."""
-        deviation = np.sqrt(max(1 - effect_variance, _LEAST_VARIANCE) + self.levels)
+        deviation = np.sqrt(max(1 - effect_variance, _LEAST_VARIANCE) + self.level_variance)
         z, a = _T[:, None] + deviation * _Z, self.width
         root = np.sqrt(z * z + a * a)
         parts = (z / root, a**2 / root**3, -3 * a**2 * z / root**5)
