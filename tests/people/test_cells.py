@@ -6,12 +6,12 @@ import pytest
 from dpsr.people.cells import (
     EFFECT_VARIANCE,
     MISFIT,
-    PooledRounds,
     _posterior,
     popularity_grid,
     popularity_prior,
     read_cells,
 )
+from dpsr.people.rounds import PooledRounds, Round, say
 
 
 def test_rounds_are_pooled_as_weighted_least_squares_does():
@@ -46,9 +46,10 @@ def test_the_posterior_of_a_cell_is_that_of_numerical_integration(S, C):
     prior = np.array([0.5, 0.3, 0.15, 0.05])
     trend, variance, kappa, sS, sC, at = np.array([0.1, 0.1, 0.2, 0.3]), 0.2, 1.5, 1.2, 1.7, 0.05
     out, sums = np.zeros((7, 1)), np.zeros((4, 4))
-    _posterior(
-        np.array([S]), np.array([C]), np.array([at]), sS, sC, lam, np.log(prior), trend, variance, kappa, out, sums
+    said = say(
+        [Round(np.array([S]), np.array([C]), np.array([at]), sS, sC)], t := np.array([0.3]), np.zeros(1), variance
     )
+    _posterior(said, t, lam, np.log(prior), trend, variance, kappa, out, sums)
     b = np.linspace(-6, 6, 4_001)
     weight, mean, square, moves = np.zeros(4), np.zeros(4), np.zeros(4), np.zeros(4)
     for g in range(4):
@@ -78,21 +79,20 @@ def answers(noise, seed=0, n=600):
     rng = np.random.default_rng(seed)
     lam, theta = 200 * rng.pareto(1.2, n).clip(0, 20), 0.4 * rng.normal(size=n)
     S, C = lam * theta + noise * rng.normal(size=n), lam + noise * rng.normal(size=n)
-    none = PooledRounds.none(n)
-    return lam, theta, none.add(S, np.zeros(n), 1.0, noise), none.add(C, np.zeros(n), 1.0, noise)
+    return lam, theta, Round(S, C, np.zeros(n), noise, noise)
 
 
 def test_with_little_noise_effects_and_counts_are_found():
-    lam, theta, scores, counts = answers(0.5)
-    found = read_cells(scores, counts, float(lam.sum()), float(lam.max()), 1e-6)
+    lam, theta, asked = answers(0.5)
+    found = read_cells([asked], asked.at, float(lam.sum()), float(lam.max()), 1e-6)
     many = lam > 20
     np.testing.assert_allclose(found.effect[many], theta[many], atol=0.1)
     np.testing.assert_allclose(found.lam[many], lam[many], rtol=0.12)  # the grid's step is 1.35
 
 
 def test_where_noise_drowns_the_answers_effects_shrink_to_the_trend_and_say_how_uncertain_they_are():
-    lam, _, scores, counts = answers(1e5)
-    found = read_cells(scores, counts, float(lam.sum()), float(lam.max()), 1.0)
+    lam, _, asked = answers(1e5)
+    found = read_cells([asked], asked.at, float(lam.sum()), float(lam.max()), 1.0)
     assert found.effect.std() < 0.05
     assert found.uncertainty.min() > 0.25 * EFFECT_VARIANCE
 
@@ -100,17 +100,17 @@ def test_where_noise_drowns_the_answers_effects_shrink_to_the_trend_and_say_how_
 @pytest.mark.parametrize("noise", [5.0, 50.0, 500.0])
 def test_stated_uncertainties_are_about_as_large_as_the_errors(noise):
     """Weighted by how often a cell is met, as predictions are."""
-    lam, theta, scores, counts = answers(noise)
-    found = read_cells(scores, counts, float(lam.sum()), float(lam.max()), 1e-6)
+    lam, theta, asked = answers(noise)
+    found = read_cells([asked], asked.at, float(lam.sum()), float(lam.max()), 1e-6)
     error = np.average((found.effect - theta) ** 2, weights=lam)
     assert 0.5 < np.average(found.uncertainty, weights=lam) / error < 2
     assert error < 1.1 * np.average((theta - np.average(theta, weights=lam)) ** 2, weights=lam)
 
 
 def test_the_prior_of_popularity_is_a_distribution_with_the_total_that_was_told():
-    lam, _, _, counts = answers(50.0)
-    grid = popularity_grid(counts.S, 50.0, float(lam.max()))
-    p = np.exp(popularity_prior(counts.S, 50.0, grid, float(lam.sum())))
+    lam, _, asked = answers(50.0)
+    grid = popularity_grid(asked.C, 50.0, float(lam.max()))
+    p = np.exp(popularity_prior(asked.C, 50.0, grid, float(lam.sum())))
     assert p.sum() == pytest.approx(1)
     assert grid[0] == 0
     assert len(lam) * (p @ grid) == pytest.approx(lam.sum(), rel=0.35)

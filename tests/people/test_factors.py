@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dpsr.people.cells import FEWEST_CELLS, MOST_CELLS, Factors, PooledRounds, choose_cells, read_moments
+from dpsr.people.cells import FEWEST_CELLS, MOST_CELLS, Factors, choose_cells, read_moments
+from dpsr.people.rounds import PooledRounds
 
 PEOPLE = 20_000.0
 N = PEOPLE * 0.4 * np.arange(1, 81) ** -0.6

@@ -109,14 +109,19 @@ def best_round(
 
 def rating_weights(levels: PeopleLevels, shrink: float, width: float) -> Weights:
     """How ratings weigh that are scaled by themselves: x = z / sqrt(z^2 + width^2), with z normal."""
-    ratings = levels.ratings
-    pull = 1.0 if shrink == 0 else float((ratings * (shrink / (SIZES + shrink)) ** 2).sum() / ratings.sum())
-    z = np.sqrt(1 + pull * levels.variance) * np.linspace(-6, 6, 1201)
+    z = np.sqrt(1 + levels_left(levels, shrink)) * np.linspace(-6, 6, 1201)
     p = np.exp(-0.5 * np.linspace(-6, 6, 1201) ** 2)
     p /= p.sum()
     mean = float((p * width**2 / (z * z + width**2) ** 1.5).sum())
     square = float((p * z * z / (z * z + width**2)).sum())
     return Weights(mean, square / mean, levels.people * mean, np.full(len(SIZES), mean))
+
+
+def levels_left(levels: PeopleLevels, shrink: float) -> float:
+    """What is left of the variance of people's levels, per rating, beside own levels shrunk so (0: none are used)."""
+    ratings = levels.ratings
+    pull = 1.0 if shrink == 0 else float((ratings * (shrink / (SIZES + shrink)) ** 2).sum() / ratings.sum())
+    return pull * levels.variance
 
 
 def moments_larger(levels: PeopleLevels, unit: Weights) -> float:

@@ -1,8 +1,8 @@
 """Popularity, effect and factors of taste of every cell, from noisy sums with known noise.
 
-**Popularity and effect**, `read_cells`. A cell of weighted count lam has, at the estimate `at` so far, the score
-S = lam (theta - at) + noise and the count C = lam + noise. Popularity is a mixture over a grid of lam, its weights
-learned from the histogram of all counts; effects are normal around a mean that may depend on popularity.
+**Popularity and effect**, `read_cells`, from rounds of scores and counts (`rounds`). Popularity is a mixture over a
+grid of lam, its weights learned from the histogram of all counts; effects are normal around a mean that may depend on
+popularity.
 
 **Factors**, `read_moments`: from noisy second moments of the most popular cells, then from scores for all cells.
 Eigenvalues of pure noise end at an edge that is known, so rank and number of cells follow from the noise; where nothing
@@ -11,6 +11,7 @@ stands above the edge, there are no factors, and it says so.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,45 +19,16 @@ from scipy.linalg import eigh
 
 from dpsr.arrays import Floats
 from dpsr.linalg.compiled import fast_kernel
-
-EFFECT_VARIANCE = 0.2
-"""Of items' effects, in squared spreads, before anything is known."""
+from dpsr.people.rounds import EFFECT_VARIANCE, PooledRounds, Round, count_noise, say
 
 GRID_STEP, MISFIT = 1.35, 0.15
 """Ratio of neighbouring popularities on the grid, and the relative half-width of a point of it."""
 
+_STEP = 0.5
+"""How far, in spreads, an effect moves before rounds are linearised again."""
+
 _TREND_STEP, _TREND = 0.02, 0.3
 """Variances of the mean effect's random walk over popularities, per step and in all."""
-
-
-@dataclass(frozen=True, eq=False)
-class PooledRounds:
-    """Rounds of scores put together: S = lam (theta - at) + noise of deviation weight^-1/2.
-
-    A round has the slope rho relative to the first and noise sigma, S_k = rho_k lam (theta - at_k) + sigma_k N(0, 1).
-    Least squares over rounds has one line as sufficient statistic: S_k / rho_k and at_k averaged with weights rho_k^2 /
-    sigma_k^2.
-    """
-
-    S: Floats
-    at: Floats
-    weight: float
-
-    @classmethod
-    def none(cls, *shape: int) -> PooledRounds:
-        return cls(np.zeros(shape), np.zeros(shape), 0.0)
-
-    def add(self, S: Floats, at: Floats, rho: float, sigma: float) -> PooledRounds:
-        """With one round more."""
-        w = rho**2 / sigma**2
-        total = self.weight + w
-        return PooledRounds(
-            (self.S * self.weight + S / rho * w) / total, (self.at * self.weight + at * w) / total, total
-        )
-
-    @property
-    def sigma(self) -> float:
-        return float(self.weight**-0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +40,7 @@ class Cells:
     lam                     mean of the weighted count, not size-biased
     reach                   root mean square of the weighted count: what may be hidden
     pull                    by how much the effect moves with the sum of weighted residuals
+    effect_variance         that of effects around what popularity tells of them, over all cells
     """
 
     effect: Floats
@@ -77,39 +50,47 @@ class Cells:
     lam: Floats
     reach: Floats
     pull: Floats
+    effect_variance: float = EFFECT_VARIANCE
 
 
 def read_cells(
-    scores: PooledRounds, counts: PooledRounds, total: float, most: float, kappa: float, turns: int = 10
+    rounds: Sequence[Round], start: Floats, total: float, most: float, kappa: float, turns: int = 10
 ) -> Cells:
-    """From pooled scores and pooled counts (counts.S = lam + noise).
+    """From rounds of scores, linearised at effects that start from `start`.
 
     `total` is what all weighted counts add up to, `most` the largest one possible, `kappa` / lam the sampling variance
     of an effect. The mean effect at a popularity is a random walk over the grid; it and the variance around it are
-    learned by EM over the cells that stand out of the noise, where nearly all the evidence is.
+    learned by EM over the cells that stand out of the noise, where nearly all the evidence is; and in every turn rounds
+    are linearised at the effects of the turn before.
     """
-    C, noise = counts.S, counts.sigma
+    noise, t = count_noise(rounds), start.copy()
+    said = say(rounds, t, np.zeros(len(t)), EFFECT_VARIANCE)
+    # far from an effect counts vanish and scores say how many ratings there are; later rounds are asked near it
+    C = (said[0] + said[5]) / (said[2] + said[6]) if len(rounds) == 1 else said[5] / said[6]
     lam = popularity_grid(C, noise, most)
     log_prior = popularity_prior(C, noise, lam, total)
     L = len(lam)
-    trend, variance = np.zeros(L), EFFECT_VARIANCE
+    trend, variance, met = np.zeros(L), EFFECT_VARIANCE, np.maximum(C, 0.0)
     Q = np.eye(L) / _TREND
     for g in range(1, L - 1):
         Q[g : g + 2, g : g + 2] += np.array([[1, -1], [-1, 1]]) / _TREND_STEP
-    seen = 2 * noise < C
-    S, C_seen, at = (np.ascontiguousarray(a[seen]) for a in (scores.S, C, scores.at))
+    seen = np.flatnonzero(2 * noise < C)
+    few = [one.at_cells(seen) for one in rounds]
     for _ in range(turns):
         sums = np.zeros((L, 4))
-        out = np.zeros((7, len(S)))
-        _posterior(S, C_seen, at, scores.sigma, noise, lam, log_prior, trend, variance, kappa, out, sums)
+        out = np.zeros((7, len(seen)))
+        said = say(few, t[seen], met[seen], variance)
+        _posterior(said, t[seen], lam, log_prior, trend, variance, kappa, out, sums)
         trend = trend + np.linalg.solve(Q + np.diag(sums[:, 1]), sums[:, 0] - Q @ trend)
         trend[0] = trend[1]
         variance = float(np.clip((sums[:, 2].sum() + 3 * EFFECT_VARIANCE) / (sums[:, 3].sum() + 3), 0.001, 1.0))
+        t[seen] += np.clip(out[0] - t[seen], -_STEP, _STEP)
+        met[seen] = out[4]
     out = np.zeros((7, len(C)))
-    _posterior(
-        scores.S, C, scores.at, scores.sigma, noise, lam, log_prior, trend, variance, kappa, out, np.zeros((L, 4))
-    )
-    return Cells(*out)
+    said = say(rounds, t, met, variance)
+    _posterior(said, t, lam, log_prior, trend, variance, kappa, out, np.zeros((L, 4)))
+    effect, uncertainty, popularity, hidden, met, reach, pull = out
+    return Cells(effect, uncertainty, popularity, hidden, met, reach, pull, variance)
 
 
 def popularity_grid(C: Floats, noise: float, most: float) -> Floats:
@@ -150,11 +131,8 @@ def popularity_prior(C: Floats, noise: float, lam: Floats, total: float, turns: 
 
 @fast_kernel
 def _posterior(
-    S: Floats,
-    C: Floats,
-    at: Floats,
-    sS: float,
-    sC: float,
+    said: Floats,
+    t: Floats,
     lam: Floats,
     log_prior: Floats,
     trend: Floats,
@@ -165,38 +143,45 @@ def _posterior(
 ) -> None:
     """The mixture over the grid, cell by cell; fills `out` (7, cells) and the sums of EM (grid, 4).
 
-    Given a point of the grid: C ~ N(lam, sC^2 + (MISFIT lam)^2); the effect as these raters see it, theta ~ N(trend,
-    variance + kappa / lam); S ~ N(l (theta - at), sS^2) with l the posterior mean of the weighted count. theta is the
-    item's effect b ~ N(trend, variance) and a sampling error.
+    Given a point of the grid, the weighted count is l ~ N(lam, (MISFIT lam)^2), the effect as these raters see it theta
+    ~ N(trend, variance + kappa / lam), the item's effect b ~ N(trend, variance) and a sampling error. Counts tell l for
+    every theta; so S_k = l G_k has the slope l G_k' + l' G_k in theta, with l and l' at t, and counts say of theta what
+    no l explains.
     """
     L = len(lam)
     lw, mean, var = np.zeros(L), np.zeros(L), np.zeros(L)
     score, fisher, pull = np.zeros(L), np.zeros(L), np.zeros(L)
-    for j in range(len(S)):
+    for j in range(len(t)):
+        SG, Sg, GG, Gg, gg = said[0, j], said[1, j], said[2, j], said[3, j], said[4, j]
+        CH, HH, Hh = said[5, j], said[6, j], said[7, j]
         top = -1e300
         for g in range(L):
             wide = (MISFIT * lam[g]) ** 2
-            total = sC * sC + wide
-            e = C[j] - lam[g]
-            w = log_prior[g] - 0.5 * np.log(total) - 0.5 * e * e / total
-            count = max(lam[g] + wide / total * e, 0.0)
-            shift = count * (trend[g] - at[j])
-            A, R = count * count / (sS * sS), count * (S[j] - shift) / (sS * sS)
+            tight = 1 / (1 + wide * HH)
+            e = CH - lam[g] * HH
+            w = log_prior[g] + 0.5 * np.log(tight) + lam[g] * (CH - 0.5 * lam[g] * HH) + 0.5 * wide * tight * e * e
+            count = max(lam[g] + wide * tight * e, 0.0)
+            bend = -count * wide * tight * Hh
+            A = count * count * gg + 2 * count * bend * Gg + bend * bend * GG
+            R = count * (Sg - count * Gg) + bend * (SG - count * GG)
+            shift = trend[g] - t[j]
+            w += count * (SG - 0.5 * count * GG) + shift * (R - 0.5 * A * shift)
+            R -= A * shift
             V = variance + kappa / max(lam[g], 1e-6)
             q = 1 + A * V
-            w += -0.5 * np.log(q) + 0.5 * R * R * V / q + (S[j] * shift - 0.5 * shift * shift) / (sS * sS)
+            w += -0.5 * np.log(q) + 0.5 * R * R * V / q
             mean[g] = trend[g] + variance * R / q
             var[g] = variance * (1 - variance / V) + variance * variance / V / q
-            score[g], fisher[g], pull[g] = R / q, A / q, variance * count / (sS * sS * q)
+            score[g], fisher[g], pull[g] = R / q, A / q, variance * A / (q * max(count, 1e-9))
             lw[g] = w
             top = max(top, w)
-        t = 0.0
+        all_of_it = 0.0
         for g in range(L):
             lw[g] = np.exp(lw[g] - top)
-            t += lw[g]
+            all_of_it += lw[g]
         size, m1, m2, p1, p2, lm, l2, pulled = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for g in range(L):
-            p = lw[g] / t
+            p = lw[g] / all_of_it
             s, log_lam = p * max(lam[g], 1e-9), np.log(max(lam[g], lam[1]))
             size += s
             m1 += s * mean[g]

@@ -10,8 +10,9 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.people.budget import ALPHA, Taste
-from dpsr.people.cells import Cells, Factors, PooledRounds, read_cells
+from dpsr.people.cells import Cells, Factors, read_cells
 from dpsr.people.levels import PeopleLevels, Weights
+from dpsr.people.rounds import Bend, PooledRounds, Round
 from dpsr.types import Scale
 from dpsr.types.item_side import Crowd, ItemSide
 
@@ -102,6 +103,8 @@ class PeopleState:
     factors: Factors | None = None
     scores: PooledRounds = field(default_factory=lambda: PooledRounds.none(0))
     counts: PooledRounds = field(default_factory=lambda: PooledRounds.none(0))
+    bent: tuple[Round, ...] = ()
+    """Rounds of scores of ratings; those of people are pooled in `scores` and `counts`."""
 
     @classmethod
     def start(cls, scale: Scale, n_cells: int, levels: PeopleLevels, unit: Weights | None = None) -> PeopleState:
@@ -150,20 +153,26 @@ class PeopleState:
             self.prior.covariance, crowd, pull,
         )  # fmt: skip
 
-    def add_scores(self, values: Floats, noise: float, alpha: float, gamma: float, weights: Weights) -> None:
-        """A round of scores: columns x, products with coefficients, alpha times slopes; `weights` are its ratings'."""
-        slopes, at, rho = values[:, -1] / alpha, self.side.effects, 1.0
-        if self.cells is not None:
-            lam, expected = self.cells.lam, weights.mean / self.unit.mean
-            w = 1 / ((noise / alpha) ** 2 + (0.2 * lam) ** 2)
-            rho = float(
-                ((w * lam * slopes).sum() + _SLOPE_BELIEF / expected)
-                / ((w * lam * lam).sum() + _SLOPE_BELIEF / expected**2)
-            )
-        self.scores = self.scores.add(values[:, 0], at, rho, noise)
-        self.counts = self.counts.add(slopes, np.zeros(self.n_cells), rho, noise / alpha)
+    def add_scores(
+        self, values: Floats, noise: float, alpha: float, gamma: float, weights: Weights, bend: Bend | None = None
+    ) -> None:
+        """A round of scores: columns x, products with coefficients, alpha times slopes; `weights` are its ratings'.
+
+        `bend` is given where they are scores of ratings.
+        """
+        at = self.side.effects
+        asked = Round(values[:, 0], values[:, -1] / alpha, at, noise, noise / alpha, 1.0, bend)
+        rho = self._slope(asked, 1.0 if bend else weights.mean / self.unit.mean)
+        if bend is None:
+            self.scores = self.scores.add(asked.S, at, rho, noise)
+            self.counts = self.counts.add(asked.C, np.zeros(self.n_cells), rho, noise / alpha)
+        else:
+            self.bent = (*self.bent, replace(asked, rho=rho))
         kappa, first = weights.kappa * self.unit.mean / weights.mean, self.cells is None
-        self.cells = read_cells(self.scores, self.counts, self.total, self.unit.most, kappa)
+        start = at if self.bent else self.scores.at
+        if first:
+            start = asked.first_effects(1 / self.population.spread)
+        self.cells = read_cells(self.rounds, start, self.total, self.unit.most, kappa)
         if self.factors is not None and gamma > 0:
             variances, known = np.diag(self.prior.covariance)[3:], self.prior.known[3:]
             scores = self.factors.scores.add(values[:, 1:-1] / gamma, self.factors.mean, rho, noise / gamma)
@@ -173,6 +182,25 @@ class PeopleState:
             known = np.array([self.prior.known[0], 0.5, 0.5])
             self.prior = CoefficientPrior(np.zeros(3), np.diag([self.population.variance, *SLOPE_VARIANCES]), known)
         self.slopes = np.zeros(len(self.prior.mean) - 1)
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """All rounds of scores so far; those of people are one."""
+        if self.scores.weight == 0:
+            return self.bent
+        scores, counts = self.scores, self.counts
+        return (Round(scores.S, counts.S, scores.at, scores.sigma, counts.sigma), *self.bent)
+
+    def _slope(self, asked: Round, expected: float) -> float:
+        """The slope of a round beside the first's, or beside what its bend says: between `expected` and its counts."""
+        if self.cells is None:
+            return 1.0
+        lam = self.cells.lam * asked.curve(self.cells.effect, self.cells.effect_variance)[1]
+        w = 1 / (asked.count_noise**2 + (0.2 * lam) ** 2)
+        return float(
+            ((w * lam * asked.C).sum() + _SLOPE_BELIEF / expected)
+            / ((w * lam * lam).sum() + _SLOPE_BELIEF / expected**2)
+        )
 
     def add_coefficients(self, values: Floats, noise: float) -> None:
         """What people's own regressions said about the prior."""

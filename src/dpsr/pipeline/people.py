@@ -28,12 +28,14 @@ from dpsr.people.budget import (
     cells_to_name,
     expected_taste,
     factors_pay,
+    levels_left,
     moments_larger,
     rating_weights,
 )
 from dpsr.people.cells import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
 from dpsr.people.learning import PeopleState
 from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
+from dpsr.people.rounds import Bend
 from dpsr.pipeline.progress import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.contributions import coefficients_reach
@@ -151,16 +153,23 @@ def _ask_rating_scores(vault: RatingVault, state: PeopleState, share: float) -> 
     if state.cells is not None:
         shrink, _ = best_shrink(noise, state.population, state.cells, state.unit, CLIP, WIDTH, SHRINK)
     answer = vault.rating_scores(share, state.side, level=state.population.mean_level, shrink=shrink)
-    state.add_scores(answer.values, answer.noise, WIDTH, 0.0, rating_weights(state.population, shrink, WIDTH))
+    weights = rating_weights(state.population, shrink, WIDTH)
+    bend = Bend(WIDTH, levels_left(state.population, shrink), state.unit.mean)
+    state.add_scores(answer.values, answer.noise, WIDTH, 0.0, weights, bend)
 
 
 def ask_levels(vault: PeopleVault) -> PeopleLevels:
-    """How many people, at which level; asked again while too little is known."""
-    asked = [vault.totals(budget.LEVELS)]
+    """How many people, at which level; asked again while too little is known.
+
+    Where a person's numbers cost r^2 as much, an error that falls with the share, at a fixed price of shares, is least
+    at r times the share.
+    """
+    first = vault.replaced * budget.LEVELS
+    asked = [vault.totals(first)]
     totals = Totals.pool([(one.values, one.noise) for one in asked])
-    wanted = budget.LEVELS * ((totals.noise / totals.people / budget.ENOUGH_LEVEL) ** 2 - 1)
+    wanted = first * ((totals.noise / totals.people / budget.ENOUGH_LEVEL) ** 2 - 1)
     more = min(wanted, 0.9 if totals.people * vault.mu < _TOO_FEW * vault.replaced else 0.15)
-    if more > 0.2 * budget.LEVELS:
+    if more > 0.2 * first:
         asked.append(vault.totals(more))
         totals = Totals.pool([(one.values, one.noise) for one in asked])
     table = vault.activity(min(budget.ACTIVITY, vault.left / 2))
