@@ -130,6 +130,10 @@ class Asked:
         values = self.people._counts(cells)
         return NoisyAnswer(values + self.people.rng.normal(0, noise, len(cells)), noise)
 
+    def counts_noise(self, share: float) -> float:
+        """Of a round."""
+        return self.people.deviation(share)
+
     def moments_noise(self, share: float) -> float:
         """Of second moments."""
         return self.people.deviation(share) / 2**0.5

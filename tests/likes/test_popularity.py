@@ -61,6 +61,47 @@ def test_all_of_a_small_catalogue_is_asked_in_every_round(n):
         np.testing.assert_array_equal(plan.next_cells(one, n), np.arange(n))
 
 
+@pytest.mark.parametrize(("octave", "narrows"), [(0, False), (8, True)])
+def test_rounds_narrow_only_where_people_weigh_more_among_fewer_cells(octave, narrows):
+    """Whoever has one interaction weighs the same wherever it is: half of the cells would be dropped for nothing."""
+    n, people = 6_000, np.zeros(ACTIVITY_BINS)
+    people[octave] = 3_000.0
+    truth = 2_000.0 / (10 + np.arange(n))
+    loud = Popularity.none(n).add(np.arange(n), truth + np.random.default_rng(0).normal(0, 100, n), 100.0)
+    outlook = plan.Outlook(Activity(people), "user", 0.8, 100.0**-2 / plan.ROUND)
+    assert len(plan.next_cells(loud, n, outlook)) == (n // 2 if narrows else n)
+    alone = plan.Outlook(Activity(people), "rating", 0.8, 100.0**-2 / plan.ROUND)
+    assert len(plan.next_cells(loud, n, alone)) == n, "an interaction counts whole there, whatever else was done"
+
+
+def test_an_interaction_weighs_more_among_fewer_cells_by_what_else_its_person_has_there():
+    """Oracle: people with n of the cells, a share of which is asked about."""
+    rng, people = np.random.default_rng(0), np.zeros(ACTIVITY_BINS)
+    people[[0, 4]] = 500.0, 300.0
+    sums = np.zeros(2)
+    for n, many in ((1, 500), (int(SIZES[4]), 300)):
+        there = rng.binomial(n, 0.3, size=many * 40)
+        sums += np.sqrt(there).sum() / 40, 0.3 * n / np.sqrt(n) * many
+    assert Activity(people).weight(0.3) == pytest.approx(sums[0] / sums[1], rel=0.05)
+    assert Activity(people).weight(1.0) == pytest.approx(1.0)
+    people[4] = 0.0
+    assert Activity(people).weight(0.1) == pytest.approx(1.0)
+    assert Activity(people).in_company == 0.0
+
+
+def test_more_rounds_are_expected_to_find_more_and_what_they_find_is_there():
+    """Oracle: the truth, read again."""
+    n, rng = 1_000, np.random.default_rng(1)
+    truth = 500.0 / (5 + np.arange(n))
+    one = Popularity.none(n).add(np.arange(n), truth + rng.normal(0, 8, n), 8.0).with_total(truth.sum())
+    masses = [one.mass_after(100, sizes, lambda _: 8.0**-2) for sizes in ([], [n], [n, n, n])]
+    assert masses == sorted(masses)
+    again = one
+    for _ in range(3):
+        again = again.add(np.arange(n), truth + rng.normal(0, 8, n), 8.0)
+    assert masses[2] == pytest.approx(truth[again.order[:100]].sum(), rel=0.1)
+
+
 def test_the_loss_by_noise_in_counts_is_what_the_best_guess_misses_of_the_truth():
     """Oracle: the truth itself, from which the noisy counts were drawn; what one draw misses varies, so six are."""
     truth = 25.0 / (1 + 0.05 * np.arange(3_000)) ** 1.2

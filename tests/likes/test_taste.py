@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpsr.likes.evidence import STRENGTHS, TasteEvidence, taste_evidence
+from dpsr.likes.evidence import BAR, STRENGTHS, TasteEvidence, taste_evidence
 from dpsr.likes.forecast import favour_of
-from dpsr.likes.scores import by_factors, by_items, mean_of
+from dpsr.likes.scores import by_factors, by_items, mean_of, weighed
 from dpsr.likes.taste import STRONGEST, Moments, Taste, _Cells, leading, learn_taste, modelled
 from dpsr.linalg.own_regression import PeopleRows
 from dpsr.types.likes_side import LikesSide
@@ -96,19 +96,55 @@ def test_where_there_is_no_taste_the_posterior_shrinks_to_nothing_and_the_eviden
     silent = replace(moments, values=E + E.T)
     loud = (modelled(moments, learn_taste(moments, 0.3)) ** 2).sum()
     assert (modelled(silent, learn_taste(silent, 0.3)) ** 2).sum() < 0.05 * loud
-    assert taste_evidence(moments).strength is not None
-    assert taste_evidence(silent).strength is None or max(taste_evidence(silent).gains) < 3
+    assert taste_evidence(moments).weight == 1.0
+    assert taste_evidence(silent).weight < 1.0
 
 
-def test_evidence_takes_the_strongest_prior_with_half_of_the_best_gain_and_nothing_where_all_speaks_against_it():
-    size = (5.0, 5.0, 5.0)
-    assert TasteEvidence((100.0, 110.0, 60.0), size, 80).strength == STRENGTHS[2]
-    assert TasteEvidence((100.0, 110.0, 40.0), size, 80).strength == STRENGTHS[1]
-    assert TasteEvidence((-3.0, -10.0, -30.0), size, 80).strength is None
-    assert TasteEvidence((0.0, 0.0, -1.0), (0.0, 0.0, 5.0), 80).strength == STRENGTHS[2]
-    assert TasteEvidence((0.0, 0.0, -9.0), (0.0, 0.0, 5.0), 80).strength is None
-    assert TasteEvidence((100.0, 110.0, 60.0), size, 80).plenty
-    assert not TasteEvidence((10.0, 11.0, 6.0), size, 80).plenty
+def silent(seed, noise=0.3, people=200.0):
+    """Moments of noise alone, of those deviations that are believed."""
+    rng = np.random.default_rng(100 + seed)
+    moments = replace(planted(noise)[0], people=people)
+    E = np.triu(rng.normal(size=(T, T)), 1) * np.outer(moments.deviations, moments.deviations)
+    return moments.with_values(E + E.T, noise, people)
+
+
+def test_fits_of_noise_alone_are_normal_around_zero_with_the_variance_that_is_stated():
+    """The bar means what it says; half of the variance, a planted error, would be found."""
+    found = np.array([taste_evidence(silent(seed)).deviations for seed in range(30)])
+    assert (np.abs(found.mean(axis=0)) < 1.0).all(), found.mean(axis=0)
+    assert (found.std(axis=0) < 1.35).all(), found.std(axis=0)
+    assert found.std(axis=0).max() > 0.75
+    assert found.max() < BAR
+
+
+def test_with_one_fresh_noise_alone_a_taste_that_shows_would_be_missed():
+    """Why pairs: the same moments judged by one Q, as before, have no gain that stands out of its own deviation."""
+    moments, _ = planted(1.2, seed=0)
+    evidence = taste_evidence(moments)
+    d, t = np.outer(moments.deviations, moments.deviations), 0.4
+    Z = np.triu(np.random.default_rng(7).normal(size=(T, T)), 1)
+    Z = (Z + Z.T) * d
+    half = moments.with_values(moments.values + t * Z, moments.noise * np.sqrt(1.16), 0.0)
+    L = modelled(half, learn_taste(half, 1.0, sweeps=8)) / d
+    fit, size = (np.triu(x, 1).sum() for x in ((moments.values - Z / t) / d * L, L * L / 2))
+    assert max(evidence.deviations) > BAR > fit / np.sqrt(2 * size * (1 + t**-2))
+
+
+def test_evidence_takes_the_strongest_prior_with_half_of_the_best_square_and_the_weight_of_its_deviations():
+    def of(*deviations, size=25.0):
+        return TasteEvidence(tuple(z * np.sqrt(4 * 1.25 * size) for z in deviations), (size,) * 3, 80, 4)
+
+    np.testing.assert_allclose(of(1.0, 2.0, 0.5).deviations, (1.0, 2.0, 0.5))
+    assert of(8.0, 10.0, 7.2).strength == STRENGTHS[2]
+    assert of(8.0, 10.0, 7.0).strength == STRENGTHS[1]
+    assert of(8.0, 10.0, 7.0).weight == 1.0
+    assert of(0.1, BAR / 2, 0.0).weight == pytest.approx(0.5)
+    nothing = of(-3.0, 0.0, -10.0)
+    assert (nothing.strength, nothing.weight) == (None, 0.0)
+    empty = TasteEvidence((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 80, 4)
+    assert (empty.strength, empty.weight) == (None, 0.0)
+    assert TasteEvidence((0.0, 600.0, 0.0), (1.0, 10.0, 1.0), 80, 4).plenty, "590 / 7.25 nats are in Q"
+    assert not TasteEvidence((0.0, 580.0, 0.0), (1.0, 10.0, 1.0), 80, 4).plenty
 
 
 def test_leading_eigenvectors_are_those_of_the_whole_matrix():
@@ -192,3 +228,11 @@ def test_who_did_nothing_frequent_has_popularity_and_cells_that_are_not_frequent
     assert not lifts(LikesSide.of_popularity(popularity), x).any()
     assert not lifts(side, x)[40:].any()
     assert lifts(side, x)[:40].any()
+
+
+def test_a_weight_takes_its_part_of_what_taste_adds(learned):
+    moments, taste, popularity, x = learned
+    side = by_items(popularity, np.arange(T), moments, taste)
+    np.testing.assert_allclose(lifts(weighed(side, 0.25), x), 0.25 * lifts(side, x), atol=1e-12)
+    factors = by_factors(popularity, np.arange(T), moments, taste)
+    np.testing.assert_allclose(weighed(factors, 0.25).loadings, 0.5 * factors.loadings)

@@ -18,10 +18,12 @@ that names get (`naming`). Names come with weights, so that what they cost is no
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from dpsr.arrays import Ints
+from dpsr.likes.activity import Activity
 from dpsr.likes.popularity import Popularity
 
 NUMBERS = 0.015
@@ -48,15 +50,47 @@ def rank_of(n_cells: int) -> int:
     return min(RANK, max(1, n_cells // 2))
 
 
-def next_cells(popularity: Popularity, n_cells: int) -> Ints:
+def next_cells(popularity: Popularity, n_cells: int, outlook: Outlook | None = None) -> Ints:
     """Cells of the next round: the more popular half of the last one, never fewer than must be told apart.
 
     Half of a small catalogue is just as many as that: a cell that the noise of one round put below the middle would
-    never be heard again, and those that are left would weigh hardly more. So all of it is asked every time.
+    never be heard again, and those that are left would weigh hardly more. So all of it is asked every time. The same
+    holds for a large one where people have few interactions each (`Outlook`).
     """
-    least = n_cells if n_cells <= 2 * RANK else RANK
-    many = max(least, len(popularity.asked) // 2)
-    return np.sort(popularity.order[: min(many, n_cells)])
+    many = _halved(len(popularity.asked), n_cells)
+    if many >= len(popularity.asked) or (outlook and not outlook.narrows(popularity, n_cells)):
+        return popularity.asked
+    return np.sort(popularity.order[:many])
+
+
+def _halved(many: int, n_cells: int) -> int:
+    """Cells of the round after one of so many."""
+    return min(max(n_cells if n_cells <= 2 * RANK else RANK, many // 2), n_cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """What rounds of counts to come would tell: with the share `left`, of people with this `activity`, who weigh the
+    same whatever is asked where the `unit` is an interaction, to the `precision` of all of mu^2 over all cells."""
+
+    activity: Activity
+    unit: str
+    left: float
+    precision: float
+
+    def narrows(self, popularity: Popularity, n_cells: int) -> bool:
+        """Whether lists are worth more if every round asks half of the one before than if all ask the same cells."""
+        rounds = max(1, round(self.left / ROUND))
+        same, halves = [len(popularity.asked)] * rounds, [_halved(len(popularity.asked), n_cells)]
+        while len(halves) < rounds:
+            halves.append(_halved(halves[-1], n_cells))
+        rank = rank_of(n_cells)
+        wide, narrow = (popularity.mass_after(rank, sizes, partial(self._told, rounds)) for sizes in (same, halves))
+        return narrow >= wide
+
+    def _told(self, rounds: int, share: float) -> float:
+        weight = self.activity.weight(share) if self.unit == "user" else 1.0
+        return self.precision * self.left / rounds * weight**2
 
 
 def first_moments(popularity: Popularity, n_cells: int) -> float:
@@ -74,10 +108,10 @@ class Loss:
     unnamed: float
 
     @classmethod
-    def of(cls, popularity: Popularity, n_cells: int, named: Ints) -> Loss:
-        """`named` are the cells over which names will be asked; none where a list of items was declared."""
-        nothing = named[:0]
-        return cls(*popularity.losses(rank_of(n_cells), [nothing, next_cells(popularity, n_cells), named]))
+    def of(cls, popularity: Popularity, n_cells: int, named: Ints, following: Ints) -> Loss:
+        """`named` are the cells over which names will be asked, none where a list of items was declared; `following`
+        those of the next round."""
+        return cls(*popularity.losses(rank_of(n_cells), [named[:0], following, named]))
 
     def after_round(self, spent: float, share: float) -> Loss:
         """With a round of counts more, after `spent` on others."""

@@ -13,7 +13,7 @@ is known, and without that a law over many drowned cells believes in several tim
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, sqrt
@@ -33,6 +33,9 @@ _GRID, _TURNS, _BINS = 60, 60, 4
 
 _LIKELY, _DRAWS = 30, 8
 """Cells that may be among the first, for each of those, and how often what was popular is drawn."""
+
+_PATHS = 4
+"""How often rounds to come are drawn."""
 
 _ROOTS = 0.15
 """Relative deviation of a sum of roots that was read off octaves."""
@@ -106,6 +109,33 @@ class Popularity:
                 guess = np.argsort(-np.where(cells, drawn, self.believed[likely]), kind="stable")[:rank]
                 guessed[which] += float(drawn[guess].sum())
         return [min(max(1 - one / best, 0.0), 1.0) if best > 0 else 0.0 for one in guessed]
+
+    def mass_after(self, rank: int, sizes: Sequence[int], told: Callable[[float], float]) -> float:
+        """Popularity that the best guess at the `rank` most popular cells is to have after more rounds.
+
+        Each asks the most popular cells so far, so many as `sizes` say, and reads them to a precision that follows from
+        their share of the popularity of all. What is popular is drawn from the posterior and read with noise a few
+        times, with a fixed seed, and the posterior of every round is that of the next one's choice.
+        """
+        points, chances = self._posterior
+        likely = self._order_believed[: max(_LIKELY * rank, _MANY)]
+        outside = np.append(0.0, np.cumsum(self.believed[self._order_believed[len(likely) :]]))
+        rng, found = np.random.default_rng(0), 0.0
+        for _ in range(_PATHS):
+            now = chances[likely]
+            place = (np.cumsum(now, axis=1) < rng.random((len(likely), 1))).sum(axis=1)
+            drawn, means = points[np.minimum(place, len(points) - 1)], now @ points
+            for size in sizes:
+                asked = np.argsort(-means, kind="stable")[:size]
+                beyond = outside[min(max(size - len(likely), 0), len(outside) - 1)]
+                precision = told(float((means[asked].sum() + beyond) / (means.sum() + outside[-1])))
+                z = rng.normal(size=len(likely))
+                read = drawn[asked] + z[asked] / sqrt(precision)
+                now[asked] *= _likelihood(read, np.full(len(asked), precision**-0.5), points)
+                now[asked] /= now[asked].sum(axis=1, keepdims=True)
+                means[asked] = now[asked] @ points
+            found += float(np.sort(means)[::-1][:rank].sum())
+        return found / _PATHS
 
     @cached_property
     def _order_believed(self) -> Ints:

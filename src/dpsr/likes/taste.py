@@ -14,6 +14,16 @@ Cells of a block differ in their prior by a factor and in what they add themselv
 serves all of them (`_Cells`).
 An axis that does not stand out of the noise shrinks to nothing: no rank is chosen.
 
+**Without any taste** moments are not empty (`moments_of_rows`). Somebody with n of the frequent cells has cell j with
+p_j(n) = 1 - exp(-t q_j), t such that sum_j p_j(n) = n and q such that popularity is p: not n p_j, since nobody has a
+cell twice, and the more often some cells are had, the less is left of n for others. So off the diagonal their rows add,
+on average and with v_j = p_j(n) (1 - p_j(n)),
+
+    c^2 g_i g_j ((p_i(n) - n p_i) (p_j(n) - n p_j) - v_i v_j / sum v).
+
+That is no taste, and evidence does without it. It is an axis of activity all the same: where taste is learned it stays,
+for who did much is served by other lists than who did little. h, too, is what such rows have.
+
 **Where single interactions are protected** the moments come from pairs of cells (`moments_of_pairs`). Somebody with n
 of the frequent cells adds 1 / sqrt n on each of their pairs, so rows are not centred. Without taste they have cell j
 with p_j(n) = 1 - exp(-t centre_j), t such that sum_j p_j(n) = n, and the sum over people would be
@@ -27,7 +37,7 @@ octaves and with noise, so E is scaled to the sum of all pairs, which is known b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -57,11 +67,15 @@ class Moments:
     favour: Floats
     own: float | None = None
     """Sum of the dropped diagonal; None where every row has length one."""
+    chance: Floats | None = None
+    """What popularity and activity would give without any taste; None where the values are less that already."""
+    lengths: Floats | None = None
+    """Expected squares of the cells of rows, all people together; None where they spread like p g^2."""
 
     @property
     def spread(self) -> Floats:
         """h: the share of each cell in the length of a row."""
-        h = self.centre * self.favour**2
+        h = self.centre * self.favour**2 if self.lengths is None else self.lengths
         return np.asarray(h / h.sum())
 
     @property
@@ -89,9 +103,18 @@ class Moments:
         """The leading eigenvalues and vectors of the scaled values, from which every posterior begins."""
         return leading(self.scaled, max(1, min(MOST_AXES, len(self.values) - 2)))
 
+    @property
+    def unexplained(self) -> Floats:
+        """Values less what chance gives, as far as it is there: by least squares, and never more than all of it."""
+        if self.chance is None:
+            return self.values
+        chance = self.chance / np.outer(self.deviations, self.deviations)
+        part = float((self.scaled * chance).sum()) / max(float((chance * chance).sum()), 1e-9)
+        return np.asarray(self.values - min(max(part, 0.0), 1.0) * self.chance)
+
     def with_values(self, values: Floats, noise: float, people: float) -> Moments:
         """Others of the same cells."""
-        return Moments(values, noise, people, self.squares, self.centre, self.favour, self.own)
+        return replace(self, values=values, noise=noise, people=people)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +217,20 @@ def modelled(moments: Moments, taste: Taste) -> Floats:
     """What the posterior mean says of the moments, diagonal included."""
     a = moments.scale[:, None] * taste.loadings
     return np.asarray(a @ a.T)
+
+
+def moments_of_rows(products: Floats, noise: float, centre: Floats, favour: Floats, activity: Activity) -> Moments:
+    """Symmetric sums of products with an empty diagonal, and what they would be without any taste."""
+    chance, lengths = np.zeros(products.shape), np.full(len(centre), 1e-9)
+    for rows in activity.rows(centre, favour):
+        p, mean = rows.chances, rows.n * centre
+        away, spread = favour * (p - mean), favour * p * (1 - p)
+        weight = rows.people * rows.squared_factor
+        chance += weight * (np.outer(away, away) - np.outer(spread, spread) / max(float((p * (1 - p)).sum()), 1e-9))
+        lengths += weight * favour**2 * (p * (1 - mean) ** 2 + (1 - p) * mean**2)
+    np.fill_diagonal(chance, 0)
+    squares = activity.squares(centre, favour)
+    return Moments(products, noise, activity.pairs, squares, centre, favour, chance=chance, lengths=lengths)
 
 
 _MOST = 0.9

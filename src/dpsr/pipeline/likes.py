@@ -28,10 +28,10 @@ from dpsr.likes.activity import Activity
 from dpsr.likes.evidence import TasteEvidence, taste_evidence
 from dpsr.likes.forecast import PairTasteForecast, TasteForecast, favour_of
 from dpsr.likes.naming import Naming
-from dpsr.likes.plan import Loss, Prospect
+from dpsr.likes.plan import Loss, Outlook, Prospect
 from dpsr.likes.popularity import Popularity
-from dpsr.likes.scores import by_factors, by_items, mean_of
-from dpsr.likes.taste import Moments, learn_taste, moments_of_pairs
+from dpsr.likes.scores import by_factors, by_items, mean_of, weighed
+from dpsr.likes.taste import Moments, learn_taste, moments_of_pairs, moments_of_rows
 from dpsr.pipeline.progress import announce
 from dpsr.privacy.vault.people.likes_vault import LikesVault
 from dpsr.synthesis import plausible_activity
@@ -75,13 +75,12 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
     popularity, prospect = ask_popularity(vault, activity)
     popularity, index = ask_names(vault, activity, popularity, prospect)
     frequent = _frequent(popularity, index, prospect.n_frequent)
-    side = None
     if len(frequent) > 2:
         announce("Asking for directions of taste")
-        side = _ask_taste(vault, popularity, frequent)
-    if side is None:
+        popularity, side = _ask_taste(vault, popularity, activity, frequent)
+    else:
         announce("Asking again what is popular")
-        popularity = _ask_counts(vault, popularity, vault.left) if vault.left > _LEAST_ROUND else popularity
+        popularity = _ask_counts(vault, popularity, vault.left, activity) if vault.left > _LEAST_ROUND else popularity
         side = LikesSide.of_popularity(relative_popularity(popularity))
     return replace(side, crowd=crowd_of(activity, popularity, vault.unit)), index
 
@@ -96,12 +95,14 @@ def forecast_taste(activity: Activity, popularity: Popularity, unit: str) -> Tas
     """What second moments would bring.
 
     At the unit `user` somebody with n interactions adds sqrt n to all counts together, so that the sum of roots is what
-    is believed of all cells. How many interactions tell about taste is people times the square of their mean root.
+    is believed of all cells. How many interactions tell about taste is people times the square of their mean root, less
+    those of people who have one alone: where nobody has two, no moments are worth asking for.
     """
     believed = np.sort(popularity.believed)[::-1]
     if unit != "user":
-        return PairTasteForecast(believed, activity, activity.interactions)
-    return TasteForecast(believed, activity, max(float(believed.sum()) ** 2 / activity.people, 1.0))
+        return PairTasteForecast(believed, activity, activity.in_company * activity.interactions)
+    telling = max(float(believed.sum()) ** 2 / activity.people, 1.0)
+    return TasteForecast(believed, activity, activity.in_company * telling)
 
 
 def crowd_of(activity: Activity, popularity: Popularity, unit: str) -> Crowd:
@@ -117,8 +118,8 @@ def crowd_of(activity: Activity, popularity: Popularity, unit: str) -> Crowd:
 def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, Prospect]:
     """Rounds of counts as long as they pay, and what is to be asked then."""
     popularity, spent = Popularity.none(vault.n_cells), 0.0
+    cells = popularity.asked
     while True:
-        cells = plan.next_cells(popularity, vault.n_cells) if spent else popularity.asked
         answer = vault.counts(plan.ROUND, cells)
         popularity = popularity.add(cells, answer.values, answer.noise)
         if not spent and vault.unit == "user":
@@ -130,7 +131,8 @@ def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, P
         forecast = forecast_taste(activity, popularity, vault.unit)
         n_frequent = forecast.best(vault.moments_noise(left))[1]
         by_taste, by_counts = prospects(vault, forecast, popularity, left, n_frequent)
-        loss = Loss.of(popularity, vault.n_cells, popularity.order[: by_counts.n_named])
+        cells = next_cells(vault, popularity, activity)
+        loss = Loss.of(popularity, vault.n_cells, popularity.order[: by_counts.n_named], cells)
         best = (
             by_taste if by_taste.worth(loss, spent) >= _all_counts(vault, by_counts, loss, spent, left) else by_counts
         )
@@ -140,6 +142,12 @@ def ask_popularity(vault: LikesVault, activity: Activity) -> tuple[Popularity, P
         later = prospects(vault, forecast, popularity, after, best.n_frequent)[0]
         if later.worth_later(loss, spent) <= best.worth(loss, spent):
             return popularity, best
+
+
+def next_cells(vault: LikesVault, popularity: Popularity, activity: Activity) -> Ints:
+    """What the next round of counts asks about."""
+    outlook = Outlook(activity, vault.unit, vault.left, vault.counts_noise(1.0) ** -2)
+    return plan.next_cells(popularity, vault.n_cells, outlook)
 
 
 def prospects(
@@ -208,21 +216,22 @@ def _frequent(popularity: Popularity, index: ItemIndex, n_frequent: int) -> Ints
     return able[:n_frequent]
 
 
-def _ask_taste(vault: LikesVault, popularity: Popularity, frequent: Ints) -> LikesSide | None:
+def _ask_taste(
+    vault: LikesVault, popularity: Popularity, activity: Activity, frequent: Ints
+) -> tuple[Popularity, LikesSide]:
     """Second moments of the frequent cells: some of the budget first, and all of it if taste shows."""
     answer = vault.numbers(plan.NUMBERS, frequent)
-    activity = Activity.of(answer.values, answer.noise, len(frequent))
+    there = Activity.of(answer.values, answer.noise, len(frequent))
     centre = popularity.shown[frequent] / popularity.shown[frequent].sum()
     left, part = vault.left, plan.first_moments(popularity, vault.n_cells)
-    first = _ask_moments(vault, _JUST_BELOW * part * left, frequent, centre, activity)
+    first = _ask_moments(vault, _JUST_BELOW * part * left, frequent, centre, there)
     evidence = taste_evidence(first)
-    if evidence.strength is None:
-        return None
-    if part == 1.0:
-        return read_taste(relative_popularity(popularity), frequent, first, evidence)
-    second = _ask_moments(vault, _JUST_BELOW * vault.left, frequent, centre, activity)
-    moments = pooled(first, second)
-    return read_taste(relative_popularity(popularity), frequent, moments, taste_evidence(moments))
+    if part < 1.0 and evidence.weight < 1.0:
+        popularity = _ask_counts(vault, popularity, vault.left, activity) if vault.left > _LEAST_ROUND else popularity
+    elif part < 1.0:
+        first = pooled(first, _ask_moments(vault, _JUST_BELOW * vault.left, frequent, centre, there))
+        evidence = taste_evidence(first)
+    return popularity, read_taste(relative_popularity(popularity), frequent, first, evidence)
 
 
 def relative_popularity(popularity: Popularity) -> Floats:
@@ -236,7 +245,9 @@ def read_taste(popularity: Floats, frequent: Ints, moments: Moments, evidence: T
         return LikesSide.of_popularity(popularity)
     taste = learn_taste(moments, evidence.strength)
     factors = by_factors(popularity, frequent, moments, taste)
-    return mean_of(factors, by_items(popularity, frequent, moments, taste)) if evidence.plenty else factors
+    if evidence.plenty:
+        return mean_of(factors, by_items(popularity, frequent, moments, taste))
+    return weighed(factors, evidence.weight)
 
 
 def pooled(first: Moments, second: Moments) -> Moments:
@@ -251,12 +262,11 @@ def _ask_moments(vault: LikesVault, share: float, frequent: Ints, centre: Floats
     values = answer.values + answer.values.T
     if vault.unit != "user":
         return moments_of_pairs(values, answer.noise, centre, activity)
-    squares = activity.squares(centre, favour)
-    return Moments(values, answer.noise, activity.pairs, squares, centre, favour)
+    return moments_of_rows(values, answer.noise, centre, favour, activity)
 
 
-def _ask_counts(vault: LikesVault, popularity: Popularity, share: float) -> Popularity:
+def _ask_counts(vault: LikesVault, popularity: Popularity, share: float, activity: Activity) -> Popularity:
     """One more round with a large share, over the cells that lists are made of."""
-    cells = plan.next_cells(popularity, vault.n_cells)
+    cells = next_cells(vault, popularity, activity)
     answer = vault.counts(_JUST_BELOW * share, cells)
     return popularity.add(cells, answer.values, answer.noise)

@@ -21,7 +21,7 @@ from dpsr.errors import ParameterError
 from dpsr.likes.plan import Loss
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.pipeline.estimator import check_enough, check_unit
-from dpsr.pipeline.likes import ask_activity, ask_popularity, check_likes
+from dpsr.pipeline.likes import ask_activity, ask_popularity, check_likes, next_cells
 from dpsr.pipeline.plan import parse_epsilons
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.people.likes_vault import LikesVault, PeopleLikesVault, SingleLikesVault
@@ -110,8 +110,10 @@ def _forecast(kind: type[LikesVault], likes: InteractionTable, epsilon: float, d
 
 def _worth(vault: LikesVault) -> tuple[float, float, int]:
     """What is left of popularity, what taste adds, and over how many cells."""
-    popularity, ahead = ask_popularity(vault, ask_activity(vault))
-    loss, spent = Loss.of(popularity, vault.n_cells, popularity.order[: ahead.n_named]), 1 - vault.left
+    activity = ask_activity(vault)
+    popularity, ahead = ask_popularity(vault, activity)
+    following, spent = next_cells(vault, popularity, activity), 1 - vault.left
+    loss = Loss.of(popularity, vault.n_cells, popularity.order[: ahead.n_named], following)
     if vault.declared is not None and not ahead.n_frequent:  # the rest goes into counts too
         loss = loss.after_round(spent, vault.left)
     return 1 - loss.after_names(spent, ahead.names), ahead.gain, ahead.n_frequent

@@ -69,6 +69,10 @@ class LikesVault(AskedTable):
 
         return self._ask(COUNTS, share, one, (len(cells),))
 
+    def counts_noise(self, share: float) -> float:
+        """The deviation of the noise that `counts` would have."""
+        return sqrt(self._describe(COUNTS, share, 1).variance) / GRID
+
     def presence_moments(self, share: float, cells: Ints, centre: Floats, favour: Floats) -> NoisyAnswer:
         """Sums over people of r r', r = c favour (x - n centre) over `cells`; zero on and below the diagonal."""
         place, reader = self._places(cells), self._reader
