@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from dpsr.people.cells import (
-    EFFECT_VARIANCE,
     MISFIT,
     _posterior,
     popularity_grid,
     popularity_prior,
     read_cells,
 )
-from dpsr.people.rounds import PooledRounds, Round, say
+from dpsr.people.rounds import EFFECT_VARIANCE, PooledRounds, Round, say
 
 
 def test_rounds_are_pooled_as_weighted_least_squares_does():

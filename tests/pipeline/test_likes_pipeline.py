@@ -36,7 +36,7 @@ def test_where_hardly_anybody_has_two_items_nothing_but_popularity_is_asked(unit
     model = DPSR(epsilon, unit=unit, delta=1e-5, items=np.arange(400), random_state=0).fit(likes)
     parts = model.certificate.parts
     assert {part.name for part in parts} == {"numbers of interactions", "weighted counts"}
-    asked = [part.numbers for part in parts if part.name == "weighted counts"]
+    asked = [getattr(part, "numbers", 0) for part in parts if part.name == "weighted counts"]
     assert asked[:3] == [400] * 3, "whoever has one item weighs the same wherever it is: rounds narrowed for nothing"
     assert model.release.side.method == "popularity"
     assert 0.999 * epsilon < model.certificate.epsilon <= epsilon
