@@ -10,7 +10,7 @@ from dpsr.people.cells import (
     popularity_prior,
     read_cells,
 )
-from dpsr.people.rounds import EFFECT_VARIANCE, PooledRounds, Round, say
+from dpsr.people.rounds import EFFECT_VARIANCE, PooledRounds, Round, sufficient_statistics
 
 
 def test_rounds_are_pooled_as_weighted_least_squares_does():
@@ -45,10 +45,10 @@ def test_the_posterior_of_a_cell_is_that_of_numerical_integration(S, C):
     prior = np.array([0.5, 0.3, 0.15, 0.05])
     trend, variance, kappa, sS, sC, at = np.array([0.1, 0.1, 0.2, 0.3]), 0.2, 1.5, 1.2, 1.7, 0.05
     out, sums = np.zeros((7, 1)), np.zeros((4, 4))
-    said = say(
+    stats = sufficient_statistics(
         [Round(np.array([S]), np.array([C]), np.array([at]), sS, sC)], t := np.array([0.3]), np.zeros(1), variance
     )
-    _posterior(said, t, lam, np.log(prior), trend, variance, kappa, out, sums)
+    _posterior(stats, t, lam, np.log(prior), trend, variance, kappa, out, sums)
     b = np.linspace(-6, 6, 4_001)
     weight, mean, square, moves = np.zeros(4), np.zeros(4), np.zeros(4), np.zeros(4)
     for g in range(4):

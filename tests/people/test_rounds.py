@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpsr.people.cells import read_cells
-from dpsr.people.rounds import Bend, Round, say
+from dpsr.people.rounds import Bend, Round, sufficient_statistics
 
 UNIT, WIDTH, LEVELS, EFFECTS = 0.5, 0.8, 0.1, 0.6
 
@@ -56,9 +56,9 @@ def test_without_noise_the_round_near_the_effect_decides_and_with_noise_both_cou
     near = theta + 0.1 * rng.normal(size=n)
     rounds = [asked_of(theta, ratings, at, 0.01, rng) for at in (np.zeros(n), near)]
     loud = [asked_of(theta, ratings, at, 100.0, rng) for at in (np.zeros(n), near)]
-    one, two = (say(some, near, UNIT * ratings, EFFECTS)[4] for some in (loud[1:], loud))
+    one, two = (sufficient_statistics(some, near, UNIT * ratings, EFFECTS)[4] for some in (loud[1:], loud))
     assert (two > 1.01 * one).all()
-    one, two = (say(some, near, UNIT * ratings, EFFECTS)[4] for some in (rounds[1:], rounds))
+    one, two = (sufficient_statistics(some, near, UNIT * ratings, EFFECTS)[4] for some in (rounds[1:], rounds))
     assert (two < 1.00001 * one).all()
 
 

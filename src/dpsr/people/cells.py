@@ -19,7 +19,7 @@ from scipy.linalg import eigh
 
 from dpsr.arrays import Floats
 from dpsr.linalg.compiled import fast_kernel
-from dpsr.people.rounds import EFFECT_VARIANCE, PooledRounds, Round, count_noise, say
+from dpsr.people.rounds import EFFECT_VARIANCE, PooledRounds, Round, count_noise, sufficient_statistics
 
 GRID_STEP, MISFIT = 1.35, 0.15
 """Ratio of neighbouring popularities on the grid, and the relative half-width of a point of it."""
@@ -64,9 +64,9 @@ def read_cells(
     are linearised at the effects of the turn before.
     """
     noise, t = count_noise(rounds), start.copy()
-    said = say(rounds, t, np.zeros(len(t)), EFFECT_VARIANCE)
+    stats = sufficient_statistics(rounds, t, np.zeros(len(t)), EFFECT_VARIANCE)
     # far from an effect counts vanish and scores say how many ratings there are; later rounds are asked near it
-    C = (said[0] + said[5]) / (said[2] + said[6]) if len(rounds) == 1 else said[5] / said[6]
+    C = (stats[0] + stats[5]) / (stats[2] + stats[6]) if len(rounds) == 1 else stats[5] / stats[6]
     lam = popularity_grid(C, noise, most)
     log_prior = popularity_prior(C, noise, lam, total)
     L = len(lam)
@@ -79,16 +79,16 @@ def read_cells(
     for _ in range(turns):
         sums = np.zeros((L, 4))
         out = np.zeros((7, len(seen)))
-        said = say(few, t[seen], met[seen], variance)
-        _posterior(said, t[seen], lam, log_prior, trend, variance, kappa, out, sums)
+        stats = sufficient_statistics(few, t[seen], met[seen], variance)
+        _posterior(stats, t[seen], lam, log_prior, trend, variance, kappa, out, sums)
         trend = trend + np.linalg.solve(Q + np.diag(sums[:, 1]), sums[:, 0] - Q @ trend)
         trend[0] = trend[1]
         variance = float(np.clip((sums[:, 2].sum() + 3 * EFFECT_VARIANCE) / (sums[:, 3].sum() + 3), 0.001, 1.0))
         t[seen] += np.clip(out[0] - t[seen], -_STEP, _STEP)
         met[seen] = out[4]
     out = np.zeros((7, len(C)))
-    said = say(rounds, t, met, variance)
-    _posterior(said, t, lam, log_prior, trend, variance, kappa, out, np.zeros((L, 4)))
+    stats = sufficient_statistics(rounds, t, met, variance)
+    _posterior(stats, t, lam, log_prior, trend, variance, kappa, out, np.zeros((L, 4)))
     effect, uncertainty, popularity, hidden, met, reach, pull = out
     return Cells(effect, uncertainty, popularity, hidden, met, reach, pull, variance)
 
@@ -131,7 +131,7 @@ def popularity_prior(C: Floats, noise: float, lam: Floats, total: float, turns: 
 
 @fast_kernel
 def _posterior(
-    said: Floats,
+    stats: Floats,
     t: Floats,
     lam: Floats,
     log_prior: Floats,
@@ -152,8 +152,8 @@ def _posterior(
     lw, mean, var = np.zeros(L), np.zeros(L), np.zeros(L)
     score, fisher, pull = np.zeros(L), np.zeros(L), np.zeros(L)
     for j in range(len(t)):
-        SG, Sg, GG, Gg, gg = said[0, j], said[1, j], said[2, j], said[3, j], said[4, j]
-        CH, HH, Hh = said[5, j], said[6, j], said[7, j]
+        SG, Sg, GG, Gg, gg = stats[0, j], stats[1, j], stats[2, j], stats[3, j], stats[4, j]
+        CH, HH, Hh = stats[5, j], stats[6, j], stats[7, j]
         top = -1e300
         for g in range(L):
             wide = (MISFIT * lam[g]) ** 2

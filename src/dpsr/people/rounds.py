@@ -6,9 +6,9 @@ A round asked at the estimate `at` has S = lam G(theta - at) + noise and C = lam
 
 **Scores of ratings** are bent: x = z / sqrt(z^2 + a^2) tells the less of an effect the further from it it was asked. If
 residuals are normal, G(t) = rho E[x(z + t)] is known (`Bend`); and every round is linearised at what is believed of
-each cell's effect now. They are not normal, so G and H are believed within DOUBT of themselves: the error of S is
+each cell's effect now. They are not normal, so G and H are believed within MODEL_ERROR of themselves: the error of S is
 
-    sigma^2 + (DOUBT lam G)^2.
+    sigma^2 + (MODEL_ERROR lam G)^2.
 
 So a round that was asked far from an effect counts by its noise where noise is large, and hardly at all where there is
 none; there the last round decides, which was asked near the effect, where G is next to nothing.
@@ -26,7 +26,7 @@ from dpsr.arrays import Floats, Ints
 EFFECT_VARIANCE = 0.2
 """Of items' effects, in squared spreads, before anything is known."""
 
-DOUBT = 0.15
+MODEL_ERROR = 0.15
 """How far, relatively, scores and counts of ratings may lie from those of normal residuals."""
 
 _LEAST_VARIANCE = 0.1
@@ -132,19 +132,19 @@ class Round:
         return replace(self, S=self.S[cells], C=self.C[cells], at=self.at[cells])
 
     @property
-    def doubt(self) -> float:
-        return 0.0 if self.bend is None else DOUBT
+    def model_error(self) -> float:
+        return 0.0 if self.bend is None else MODEL_ERROR
 
 
-def say(rounds: Sequence[Round], t: Floats, lam: Floats, effect_variance: float) -> Floats:
+def sufficient_statistics(rounds: Sequence[Round], t: Floats, lam: Floats, effect_variance: float) -> Floats:
     """Sums (8, cells) over rounds, over their errors: S G, S G', G G, G G', G' G' and C H, H H, H H', all at t."""
     out = np.zeros((8, len(t)))
     for one in rounds:
         G, H, bend = one.curve(t, effect_variance)
-        w = 1 / (one.noise**2 + (one.doubt * lam * G) ** 2)
+        w = 1 / (one.noise**2 + (one.model_error * lam * G) ** 2)
         for i, product in enumerate((one.S * G, one.S * H, G * G, G * H, H * H)):
             out[i] += w * product
-        w = 1 / (one.count_noise**2 + (one.doubt * lam * H) ** 2)
+        w = 1 / (one.count_noise**2 + (one.model_error * lam * H) ** 2)
         for i, product in enumerate((one.C * H, H * H, H * bend)):
             out[5 + i] += w * product
     return out
