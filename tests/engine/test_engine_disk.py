@@ -17,6 +17,7 @@ from dpsr.engine import BlockResult
 from dpsr.engine.disk import ITEMS, DiskTable
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.engine.table import TIMESTAMP, block_edges
+from dpsr.engine.work_folder import clear
 from dpsr.errors import DataError
 from dpsr.pipeline.value import RELEASED
 from dpsr.value.allocation import allocate
@@ -152,6 +153,15 @@ def test_columns_are_kept_hidden_and_dropped(tmp_path):
     assert not list(tmp_path.glob("mark-*"))
     with pytest.raises(DataError, match=r"mark-00000\.block\.parquet .* is missing"):
         next(raw.table.scan(["mark"]))
+
+
+@pytest.mark.parametrize("name", ["by chance", "", "by/chance", "Level", "level-1"])
+def test_a_column_that_nobody_would_delete_is_not_written(tmp_path, name):
+    table = on_disk(realistic(0, n_users=40, n_items=30, n_ratings=500), tmp_path / "blocks").table
+    with pytest.raises(ValueError, match="small letters"):
+        table.write(name, 0, np.zeros(500))
+    clear(tmp_path / "blocks")
+    assert not list((tmp_path / "blocks").iterdir())
 
 
 def test_kept_columns_are_not_made_again(tmp_path):

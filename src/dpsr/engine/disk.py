@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from dpsr.arrays import AnyArray
 from dpsr.engine.table import BLOCK_RATINGS, Block, PassResult, Table, Task, block_edges
-from dpsr.engine.work_folder import create_private
+from dpsr.engine.work_folder import block_file, create_private
 from dpsr.errors import DataError
 from dpsr.types import Census
 
@@ -158,4 +158,4 @@ class DiskTable(Table):
         return block
 
     def _path(self, column: str, number: int) -> Path:
-        return self.folder / f"{column}-{number:05d}.block.parquet"
+        return block_file(self.folder, column, number)

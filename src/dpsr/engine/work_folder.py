@@ -27,9 +27,10 @@ from dpsr.quoting import quoted
 MARK, STORE, SPILLED, KEY = "dpsr-work", "ingest.duckdb", "ingest.duckdb.sorting", "fingerprint.key"
 _MADE_HERE = b"made by dpsr, which removes it\n"
 
+_COLUMN = re.compile(r"[a-z_]+")
 _OURS = re.compile(
-    r"[a-z_]+-\d{5}\.block\.(parquet|partial)|ingest\.duckdb(\.wal|\.sorting)?|fingerprint\.key|run\.(json|partial)|"
-    r"answer-\d{3}\.(json|partial)|dpsr-work"
+    rf"{_COLUMN.pattern}-\d{{5}}\.block\.(parquet|partial)|ingest\.duckdb(\.wal|\.sorting)?|fingerprint\.key|"
+    r"run\.(json|partial)|answer-\d{3}\.(json|partial)|dpsr-work"
 )
 _SPILLED_FILE = re.compile(r"duckdb_temp_.*")
 _HIDDEN = re.compile(r"\..+\.[0-9a-f]{12}\.work")
@@ -46,6 +47,13 @@ def _holds(outer: Path, inner: Path) -> bool:
         return True
     places = [place for place in (inner, *inner.parents) if place.exists()]
     return outer.exists() and any(place.samefile(outer) for place in places)  # spelt otherwise, mounted twice
+
+
+def block_file(folder: Path, column: str, number: int) -> Path:
+    """Where a block's column is kept: under a name that whoever clears the folder knows for ours."""
+    if not _COLUMN.fullmatch(column):
+        raise ValueError(f"a column on disk needs a name of small letters and _, and this one is {column!r}")
+    return folder / f"{column}-{number:05d}.block.parquet"
 
 
 @contextmanager

@@ -87,7 +87,7 @@ def moved(belief: Belief, found: float, error: float, typical: float) -> float:
     return max(belief.variance + before / (before + error) * (found - belief.variance), 0.0)
 
 
-_EXCESS, _BY_CHANCE = "excess", "by chance"
+_EXCESS, _BY_CHANCE = "excess", "by_chance"
 _TOLERANCE, _PRODUCTS = 1e-2, 5
 """A start needs directions, not digits."""
 
