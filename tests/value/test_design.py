@@ -8,7 +8,18 @@ import pytest
 
 from dpsr.data.assemble import mask_of_cells
 from dpsr.engine import MemoryTable
-from dpsr.value.design import RANK, Design, mask_embeddings, mask_structure, public_features, standardise, with_one_more
+from dpsr.value.design import (
+    PLACES,
+    RANK,
+    Design,
+    item_places,
+    mask_embeddings,
+    mask_structure,
+    public_features,
+    standardise,
+    with_one_more,
+)
+from dpsr.value.priors import COEFFICIENT
 
 
 def mask_of(dense):
@@ -143,9 +154,45 @@ def test_count_features_are_those_of_a_plain_loop_on_both_sides():
     dense = communities(3)
     dense[4], dense[:, 7] = 1, 1  # an outlier on either side
     mask = mask_of(dense)
-    x, z = public_features(MemoryTable(mask), embed(mask, 2))
+    x, z = public_features(MemoryTable(mask), embed(mask, 2), 2)
     np.testing.assert_allclose(x[:, :4], plain_by_hand(dense), atol=1e-9)
-    np.testing.assert_allclose(z[:, :4], plain_by_hand(dense.T), atol=1e-9)
+    np.testing.assert_allclose(np.delete(z, [1, 2], axis=1)[:, :4], plain_by_hand(dense.T), atol=1e-9)
+
+
+def test_places_are_those_of_a_plain_loop_over_the_order_of_ids():
+    dense = communities(3)
+    dense[:, 11] = 0  # an item that nobody rated has its place all the same
+    counts, before, q = dense.sum(axis=0), 0.0, []
+    for count in counts:
+        q.append((before + count / 2) / counts.sum())
+        before += count
+    mask = mask_of(dense)
+    z = public_features(MemoryTable(mask), embed(mask, 2), 2)[1]
+    for k in (1, 2):
+        wanted = standardised_by_hand([np.cos(np.pi * k * one) for one in q], counts)
+        np.testing.assert_allclose(z[:, k], wanted, atol=1e-9)
+    assert item_places(np.zeros(0), 2).shape == (0, 2)
+
+
+def test_places_follow_the_order_of_ids_and_everything_else_does_not():
+    dense = communities(5)
+    turned = np.arange(dense.shape[1])[::-1]
+    there, back = (Design.of(mask_of(one)) for one in (dense, dense[:, turned]))
+    assert there.places == back.places == PLACES
+    np.testing.assert_allclose(back.z[turned, 1], -there.z[:, 1], atol=1e-9)
+    np.testing.assert_allclose(back.z[turned, 2], there.z[:, 2], atol=1e-9)
+    np.testing.assert_allclose(back.z[turned, 3:6], there.z[:, 3:6], atol=1e-9)
+    np.testing.assert_array_equal(there.contrasts.n, there.x.shape[1] - 1)
+    largest = np.abs(there.z[:, 1 + PLACES :]).argmax(axis=1)
+    np.testing.assert_array_equal(np.abs(there.contrasts.items) - 1, largest)
+
+
+def test_where_the_mask_shows_nothing_there_are_no_places():
+    design = Design.of(mask_of((np.random.default_rng(0).random((80, 60)) < 0.3).astype(int)))
+    assert design.structure == 0
+    assert design.places == 0
+    assert design.z.shape[1] == design.x.shape[1]
+    assert Design.of(mask_of(communities(5)), places=0).z.shape[1] == 4 + RANK
 
 
 def test_standardised_columns_have_weighted_mean_zero_and_unit_mean_square():
@@ -182,7 +229,8 @@ def test_a_row_without_ratings_takes_the_mean_features_of_the_rarest_rows():
     dense[9, :2] = 0
     mask = mask_of(dense)
     design = Design.of(mask)
-    for features, counts in ((design.x, design.user_counts), (design.z, design.item_counts)):
+    items = np.delete(design.z, [1, 2], axis=1)  # its place is known
+    for features, counts in ((design.x, design.user_counts), (items, design.item_counts)):
         rarest = features[counts == counts[counts > 0].min()].mean(axis=0)
         assert (counts == 0).any()
         np.testing.assert_allclose(features[counts == 0], np.tile(rarest, ((counts == 0).sum(), 1)), atol=1e-12)
@@ -212,7 +260,7 @@ def test_a_mask_of_two_users_has_no_embedding():
     assert embeddings.items.shape == (40, 0)
 
 
-def test_features_depend_on_who_rated_what_and_on_nothing_else_in_the_mask():
+def test_features_depend_on_who_rated_what_and_the_order_of_items_and_on_nothing_else_in_the_mask():
     mask = mask_of(communities(7))
     times = np.arange(mask.n_ratings, dtype=np.int64)
     names = pa.array([f"user {u:03d}" for u in range(mask.n_users)])
@@ -294,3 +342,18 @@ def test_features_of_one_rating_more_are_those_of_rows_that_have_as_many():
     assert more[:, 1].tolist() == [0.0, 1.0, 2.0, -1.0, 0.0]  # 1 to 2, 2 to 3 (between 2 and 4); most and none stay
     assert more[:, 2].tolist() == [0.0, 2.0, 4.0, 1.0, 0.0]
     assert (more[:, [0, 3, 4]] == features[:, [0, 3, 4]]).all()
+
+
+def test_places_have_a_weight_of_their_own_and_go_with_no_feature_of_users():
+    design = Design.of(mask_of(communities(5)))
+    expected = np.insert(Design.of(mask_of(communities(5)), places=0).weight_groups, [1] * PLACES, 6, axis=0)
+    expected[1 : 1 + PLACES, 0] = 1
+    np.testing.assert_array_equal(design.weight_groups, expected)
+    assert COEFFICIENT[6] < 1e-3 * COEFFICIENT[5]
+
+
+def test_one_rating_more_moves_columns_of_counts_and_no_place():
+    design = Design.of(mask_of(communities(5)))
+    x, z = design.with_one_more
+    for more, features, columns in ((x, design.x, [1, 2]), (z, design.z, [1 + PLACES, 2 + PLACES])):
+        assert (more != features).any(axis=0).nonzero()[0].tolist() == columns

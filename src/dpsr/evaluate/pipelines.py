@@ -226,6 +226,7 @@ def _divided(shares: Allocation, change: Callable[[Division], Division]) -> Allo
 RECIPES: Mapping[str, Recipe] = {
     "without window": Recipe(ask_sums=whole_sums),
     "without mask embeddings": Recipe(design=partial(Design.of, rank=0)),
+    "without places of items": Recipe(design=partial(Design.of, places=0)),
     "without degree regularisation": Recipe(design=partial(Design.of, scales=plain_scales)),
     "without factors": Recipe(n_factors=0),
     "without smooth taste": Recipe(learn_taste=no_taste),

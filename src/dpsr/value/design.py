@@ -13,10 +13,14 @@ it rests on few; so V_j likewise. Further ones, of items, are what a finer taste
 pairs together, undone from the normalisation, say who is likely to meet what (`Affinity`): M_uj is nearly
 sqrt((n_u + n) (c_j + c)) (U S V')_uj.
 
-**Features.** The constant, counts and embeddings, all of these where the singular values of the mask stand out of their
-bulk (`mask_structure`), the first two elsewhere. Every column but the constant is centred and scaled to unit mean
-square *over ratings* and winsorised at three, so that one coefficient means the same everywhere and nobody is an
-outlier.
+**Places.** Ids are often given in the order in which items appear, so that neighbours have something in common. With
+q_j the share of all ratings that are for items before j in the order of ids, half of j's own included, an item's places
+are cos(pi k q_j), k = 1, 2: old or new, and in the middle or not.
+
+**Features.** The constant, an item's places, counts and embeddings; where no singular value of the mask stands out of
+the bulk (`mask_structure`), the first two embeddings alone and no places. Every column but the constant is centred and
+scaled to unit mean square *over ratings* and winsorised at three, so that one coefficient means the same everywhere and
+nobody is an outlier.
 
 **Octaves.** Counts of items and of users by powers of two (`Side`): all that the rule of the budget looks at.
 """
@@ -94,8 +98,8 @@ class Embeddings:
 
 _FEW = 2
 """Embeddings used where the mask has no structure. Each is a coefficient more for everybody to be learned from noise:
-with eight, factors are found later or not at all, and with none what little the mask does tell is lost (decision
-48)."""
+with eight, factors are found later or not at all, and with none what little the mask does tell is lost (decision 48).
+Places are left out there for the same reason (decision 73)."""
 
 
 def degree_scales(counts: npt.NDArray[np.int64]) -> Floats:
@@ -180,14 +184,24 @@ def _leading_items(gram: Gram, rated: npt.NDArray[np.bool_], rank: int) -> tuple
 _WINSOR = 3.0
 
 
-def public_features(table: Table, embeddings: Embeddings) -> tuple[Floats, Floats]:
-    """x_u = [1, counts, embedding] for users and z_j alike for items."""
+def public_features(table: Table, embeddings: Embeddings, places: int) -> tuple[Floats, Floats]:
+    """x_u = [1, counts, embedding] for users, and z_j = [1, places, counts, embedding] for items."""
     n_u, c_j = table.census.user_counts.astype(np.float64), table.census.item_counts.astype(np.float64)
     active, popular = Incidence(table).both(np.log1p(n_u), np.log1p(c_j))
     users, items = embeddings.shown
     x = _side(n_u, popular / np.maximum(n_u, 1), users)
     z = _side(c_j, active / np.maximum(c_j, 1), items)
-    return x, z
+    return x, np.column_stack([z[:, :1], standardise(item_places(c_j, places), c_j), z[:, 1:]])
+
+
+def item_places(counts: Floats, number: int) -> Floats:
+    """cos(pi k q) of every item, k = 1, 2, ...: q is its place in the order of ids, by ratings.
+
+    >>> item_places(np.array([1.0, 2.0, 1.0]), 1).round(3).ravel().tolist()
+    [0.924, 0.0, -0.924]
+    """
+    q = (np.cumsum(counts) - counts / 2) / max(counts.sum(), 1.0)
+    return np.asarray(np.cos(np.pi * np.outer(q, np.arange(1, number + 1))))
 
 
 def standardise(columns: Floats, weight: Floats) -> Floats:
@@ -214,12 +228,8 @@ def _side(counts: Floats, partners: Floats, embedding: Floats) -> Floats:
     return features
 
 
-_COUNTS = (1, 2)
-"""Columns of a row's own count."""
-
-
-def with_one_more(features: Floats, counts: Floats) -> Floats:
-    """The features of rows that have one rating more.
+def with_one_more(features: Floats, counts: Floats, *, at: int = 1) -> Floats:
+    """The features of rows that have one rating more; the columns of their own count are `at` and the next one.
 
     What counts tell is learned from ratings that are counted themselves; one that is to be predicted is not yet.
     Columns of counts are read off between rows that have as many, the others stay; a row without ratings has the
@@ -227,7 +237,7 @@ def with_one_more(features: Floats, counts: Floats) -> Floats:
     """
     rated, more = counts > 0, features.copy()
     known, first = np.unique(counts[rated], return_index=True)
-    for column in _COUNTS:
+    for column in (at, at + 1):
         more[rated, column] = np.interp(counts[rated] + 1, known, features[rated, column][first])
     return more
 
@@ -235,12 +245,16 @@ def with_one_more(features: Floats, counts: Floats) -> Floats:
 RANK = 8
 """Columns of the mask embeddings. More cost time with the square and gained nothing on any set tried."""
 
+PLACES = 2
+"""Columns of an item's place in the order of ids: with one less is gained, with four hardly more (decision 73)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Design:
     """Everything that is computed from the mask alone.
 
-    `x` (users) and `z` (items) have the constant first and the mask embedding in their last `embedding` columns.
+    `x` (users) and `z` (items) have the constant first and the mask embedding in their last `embedding` columns; behind
+    the constant `z` has `places` columns that `x` has not.
     `smooth` are the items' vectors that a finer taste is smooth over, `structure` says whether tastes show in the mask
     (`mask_structure`).
     """
@@ -252,16 +266,23 @@ class Design:
     affinity: Affinity
     smooth: Floats
     structure: float = 1.0
+    places: int = PLACES
 
     @classmethod
-    def of(cls, table: Table | Mask, *, rank: int = RANK, scales: Callable[[Ints], Floats] = degree_scales) -> Design:
-        """Features of a table's mask; other `scales` of degrees are for ablations."""
+    def of(
+        cls,
+        table: Table | Mask,
+        *,
+        rank: int = RANK,
+        places: int = PLACES,
+        scales: Callable[[Ints], Floats] = degree_scales,
+    ) -> Design:
+        """Features of a table's mask; another `rank`, `places` and other `scales` of degrees are for ablations."""
         table = MemoryTable(table) if isinstance(table, Mask) else table
-        embeddings = mask_embeddings(table, rank, scales)
-        x, z = public_features(table, embeddings)
-        return cls(
-            table, x, z, embeddings.shown[1].shape[1], embeddings.affinity, embeddings.smooth, embeddings.structure
-        )
+        found = mask_embeddings(table, rank, scales)
+        places = places if found.structure > 0 else 0
+        x, z = public_features(table, found, places)
+        return cls(table, x, z, found.shown[1].shape[1], found.affinity, found.smooth, found.structure, places)
 
     @property
     def census(self) -> Census:
@@ -277,17 +298,25 @@ class Design:
 
     @cached_property
     def contrasts(self) -> Contrasts:
-        """The feature by which a row differs most from the average, and to which side."""
-        return Contrasts.of(self.x[:, 1:], self.z[:, 1:])
+        """The feature by which a row differs most from the average, and to which side, of those that both have."""
+        return Contrasts.of(self.x[:, 1:], self.z[:, 1 + self.places :])
+
+    @property
+    def with_one_more(self) -> tuple[Floats, Floats]:
+        """`x` and `z` of rows that have one rating more."""
+        x, z = with_one_more(self.x, self.user_counts), with_one_more(self.z, self.item_counts, at=1 + self.places)
+        return x, z
 
     @cached_property
     def weight_groups(self) -> npt.NDArray[np.int64]:
         """Entries of W in z' W x that share a ridge.
 
-        0 the constant; 1 and 2 an item's counts and embedding; 3 and 4 a user's; 5 products of both.
+        0 the constant; 1 and 2 an item's places and counts, and its embedding; 3 and 4 a user's; 5 products of both; 6
+        those of an item's places.
         """
         q, d = self.z.shape[1], self.x.shape[1]
         groups = np.full((q, d), 5)
+        groups[1 : 1 + self.places] = 6
         groups[0, 0] = 0
         groups[1 : q - self.embedding, 0], groups[q - self.embedding :, 0] = 1, 2
         groups[0, 1 : d - self.embedding], groups[0, d - self.embedding :] = 3, 4

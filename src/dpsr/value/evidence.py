@@ -19,7 +19,7 @@ from dpsr.arrays import Floats
 from dpsr.engine import Block
 from dpsr.engine.division import Turns
 from dpsr.engine.incidence import ColumnStack, at_ratings, moments_at_ratings
-from dpsr.value.design import Design, with_one_more
+from dpsr.value.design import Design
 from dpsr.value.effects import EffectObservation, Effects
 from dpsr.value.kernels import packed_size
 from dpsr.value.priors import COEFFICIENT, EFFECT, FACTORS, SLOPES, cautious_ridge
@@ -185,8 +185,9 @@ class EvidenceState:
         by which it is known. So as the count grows by one, 1 - k of the change of f is new.
         """
         design, users, items = self.design, self.user_prior, self.item_prior
-        x_more = self._unknown(design.user_counts, users) * (with_one_more(design.x, design.user_counts) - design.x)
-        z_more = self._unknown(design.item_counts, items) * (with_one_more(design.z, design.item_counts) - design.z)
+        x, z = design.with_one_more
+        x_more = self._unknown(design.user_counts, users) * (x - design.x)
+        z_more = self._unknown(design.item_counts, items) * (z - design.z)
         b, c = self.b + z_more @ (items.centre + items.weights), self.c.copy()
         c[:, 0] += x_more @ users.weights[:, 0]
         return np.column_stack([design.x + x_more, c, self.f]), np.column_stack([b, design.z + z_more, self.g])

@@ -166,20 +166,18 @@ def known_products(features: Floats, covariance: Singles, dx: int) -> Singles:
 @fast_kernel
 def _add_products(features: Floats, covariance: Singles, dx: int, out: Singles) -> None:
     n, q = features.shape
-    products, known = np.empty((len(out), n), np.float32), np.empty((n, out.shape[1]), np.float32)
+    products, known = np.empty((n, len(out)), np.float32), np.empty((n, out.shape[1]), np.float32)
     for i in range(n):
         at = 0
         for p in range(q):
             for r in range(p + 1):
-                products[at + r, i] = features[i, p] * features[i, r]
+                products[i, at + r] = features[i, p] * features[i, r]
             at += p + 1
-        at = 0
+        for p in range(out.shape[1]):
+            known[i, p] = -covariance[i, p]
         for p in range(dx):
-            for r in range(p + 1):
-                known[i, at + r] = -covariance[i, at + r]
-            known[i, at + p] += np.float32(1)
-            at += p + 1
-    np.dot(products, known, out)
+            known[i, p * (p + 3) // 2] += np.float32(1)
+    np.dot(products.T, known, out)
 
 
 class Solved(NamedTuple):

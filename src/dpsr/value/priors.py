@@ -69,8 +69,10 @@ SLOPES = 0.03
 FACTORS = 0.4
 """Share given to all free factors together at the start: large, so that they are not switched off unseen."""
 
-COEFFICIENT = np.array([np.nan, 0.002, 0.002, 0.002, 0.002, 0.00003])
-"""Share of one coefficient of W by group (`Design.weight_groups`); the constant is set from the noisy mean."""
+COEFFICIENT = np.array([np.nan, 0.002, 0.002, 0.002, 0.002, 0.00003, 1e-9])
+"""Share of one coefficient of W by group (`Design.weight_groups`); the constant is set from the noisy mean. Places of
+items are not believed to go with features of users: coefficients that nothing tells of would cost more (decision
+73)."""
 
 
 _CAUTION = 0.2
