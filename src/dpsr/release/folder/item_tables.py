@@ -27,7 +27,7 @@ from dpsr.certify import Certificate
 from dpsr.certify.certificate import software
 from dpsr.certify.check import Check
 from dpsr.certify.json_schema import MalformedError
-from dpsr.release.folder.asked import check_people_asked
+from dpsr.release.folder.asked import check_people_asked, check_people_numbers
 from dpsr.release.folder.consistency import check_settings
 from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, SYNTHETIC
 from dpsr.release.folder.model_form import covariance_of, model_json, read_model, scale_of, scale_record
@@ -109,6 +109,7 @@ def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tupl
     checks.append(Check(not wrong, words if not wrong else f"{wrong[0]} is not what the certificate states"))
     index = ItemIndex(named if declared else None, named)
     checks.append(check_people_asked(certificate, side, index))
+    checks.append(check_people_numbers(certificate, side))
     release = ItemRelease(side, index, certificate, record["method"], record["settings"], titles, synthesis_of(record))
     checks.append(check_settings(record["settings"], certificate))
     checks += check_synthetic(release, files.get(SYNTHETIC), record["synthetic"])

@@ -22,7 +22,7 @@ from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.certify.check import Check
 from dpsr.certify.json_schema import MalformedError
-from dpsr.release.folder.asked import check_likes_asked
+from dpsr.release.folder.asked import check_likes_asked, check_likes_numbers
 from dpsr.release.folder.consistency import check_settings
 from dpsr.release.folder.item_tables import (
     check_sizes,
@@ -77,6 +77,7 @@ def read_likes(files: Mapping[str, bytes], certificate: Certificate) -> tuple[li
         return [*checks, Check(False, str(error))], None
     index = ItemIndex(named if declared else None, named)
     checks.append(check_likes_asked(certificate, side, index))
+    checks.append(check_likes_numbers(certificate, side))
     asked = synthesis_of(record)
     release = LikesRelease(side, index, certificate, record["method"], record["settings"], titles, asked)
     checks.append(check_settings(record["settings"], certificate))
