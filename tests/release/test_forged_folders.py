@@ -395,6 +395,11 @@ TABLES = {
     "raw ratings beside users": ("users", lambda t: t.append_column("raw", t["mean"]), "its columns are"),
     "columns in another order": ("ratings", lambda t: t.select(["item", "user", "rating", "timestamp"]), "columns"),
     "a column twice": ("ratings", lambda t: t.append_column("rating", t["rating"]), "its columns are"),
+    "a column that looks like another": (
+        "items",
+        lambda t: t.rename_columns([name.replace("mean", "m\u0435an") for name in t.column_names]),
+        r"'m\u0435an'",
+    ),
     "a column in colours": ("items", lambda t: t.append_column("\x1b[2J", t["mean"]), "its columns are"),
     "a cell twice": ("ratings", repeated, "ascend"),
     "a row too few": ("ratings", lambda t: t.slice(1), "499 rows"),
@@ -472,6 +477,22 @@ def test_settings_that_the_certificate_does_not_bear_out_are_refused(release, se
 def test_a_file_that_no_release_has_is_refused_also_if_the_manifest_names_it(release, name):
     (release / name).write_text("user,item,rating\n1,1,5\n")
     refused(release, resealed(release), f"{name} is no file that a release has")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("\u0441ertificate.json", r"'\u0441ertificate.json'"),
+        ("model.json ", "'model.json '"),
+        ("card\u200b.html", r"'card\u200b.html'"),
+        ("\uff4dodel.json", r"'\uff4dodel.json'"),
+    ],
+    ids=["cyrillic", "a space", "no width", "full width"],
+)
+def test_a_name_that_looks_like_another_is_spelt_out(release, name, shown):
+    (release / name).write_text("{}")
+    assert f"{shown} is not named in manifest.json: it was added later" in verify(release).fails
+    refused(release, resealed(release), f"{shown} is no file that a release has")
 
 
 def test_a_warning_on_a_private_release_is_refused(release):

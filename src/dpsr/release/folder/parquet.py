@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from dpsr.arrays import AnyArray
 from dpsr.certify.json_schema import MalformedError
-from dpsr.quoting import printable, quoted
+from dpsr.quoting import printable
 from dpsr.release.folder.layout import ITEMS, memory_of_machine
 from dpsr.release.folder.parquet_claims import check_notes, check_ranges
 from dpsr.release.folder.parquet_pages import ColumnChunk, check_pages, read_footer
@@ -168,7 +168,7 @@ def _annotated(schema: pa.Schema) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(quoted(name) for name in names[:12]) + (" and more" if len(names) > 12 else "")
+    return ", ".join(f"{name[:60]!a}" for name in names[:12]) + (" and more" if len(names) > 12 else "")
 
 
 def _fits(column: Column, kind: pa.DataType) -> bool:
