@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Bools, Floats, Ints
-from dpsr.data.assemble import INTERACTION_ROWS, RatingColumns, assemble_interactions
+from dpsr.data.assemble import assemble_interactions
+from dpsr.data.columns import INTERACTION_ROWS, RatingColumns
 from dpsr.data.files.read import columns_of_file
 from dpsr.data.frames import columns_of_arrays, columns_of_frame
 from dpsr.data.rows_in_memory import RowsInMemory

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.data.assemble import RatingColumns, assemble
+from dpsr.data.assemble import assemble
+from dpsr.data.columns import RatingColumns
 from dpsr.data.files.read import columns_of_file
 from dpsr.data.frames import columns_of_arrays, columns_of_frame, is_spark_frame
 from dpsr.data.interactions import Interactions
