@@ -161,8 +161,16 @@ Welcome = Callable[[Ints, Ints], Floats]
 """With which chance a draw is kept, of people and cells."""
 
 
+Look = Callable[[Ints, Ints], None]
+"""Is shown people and the cells they met, group after group; an error that it raises ends the drawing."""
+
+
 def items_met(
-    counts: Ints, propensity: Floats, rng: np.random.Generator, welcome: Welcome | None = None
+    counts: Ints,
+    propensity: Floats,
+    rng: np.random.Generator,
+    welcome: Welcome | None = None,
+    look: Look | None = None,
 ) -> tuple[Ints, Ints]:
     """Cells met by people with so many items each, none twice: pointers, and cells ascending for each person.
 
@@ -176,6 +184,8 @@ def items_met(
     numbers, cells = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for people in np.split(np.arange(len(counts)), np.flatnonzero(np.diff(group)) + 1):
         owners, met = _met(people, wanted[people], length[people], propensity, rng, welcome)
+        if look is not None:
+            look(people[owners], met)
         numbers.append(np.bincount(owners, minlength=len(people)))
         cells.append(met)
     return np.cumsum(np.concatenate(numbers)), np.concatenate(cells)
@@ -296,14 +306,14 @@ def planned_ratings(crowd: Crowd, asked: Synthesis) -> int:
     return int(np.minimum(counts, int((crowd.met > 0).sum()) or len(crowd.counts)).sum())
 
 
-def make_up(side: ItemSide, asked: Synthesis) -> MadeUpPeople:
+def make_up(side: ItemSide, asked: Synthesis, look: Look | None = None) -> MadeUpPeople:
     """As many people as asked for; the same item side, number and seed give the same people."""
     if side.crowd is None:
         raise ParameterError("people are made up from an item side that knows how many people meet what.")
     rng = np.random.default_rng(asked.seed)
     counts = numbers_met(asked.people, side.crowd.activity, rng)
     crowd = side.crowd
-    indptr, cells = items_met(counts, propensities(crowd.met, crowd.activity, crowd.weights), rng)
+    indptr, cells = items_met(counts, propensities(crowd.met, crowd.activity, crowd.weights), rng, look=look)
     owners = np.repeat(np.arange(asked.people), np.diff(indptr))
     mean, variance = _ratings(side, np.diff(indptr), owners, cells, rng)
     return MadeUpPeople(indptr, cells, draw_levels(mean, variance, side.scale.n_levels, rng))
@@ -360,7 +370,7 @@ class MadeUpLikes(Meetings):
     """Interactions of nobody."""
 
 
-def make_up_likes(side: LikesSide, asked: Synthesis) -> MadeUpLikes:
+def make_up_likes(side: LikesSide, asked: Synthesis, look: Look | None = None) -> MadeUpLikes:
     """As many people as asked for; the same side, number and seed give the same people."""
     if side.crowd is None:
         raise ParameterError("people are made up from a likes side that knows how many people do how much.")
@@ -380,4 +390,4 @@ def make_up_likes(side: LikesSide, asked: Synthesis) -> MadeUpLikes:
         return np.asarray(np.clip(chance / _MOST_WELCOME, 0.0, 1.0))
 
     p = propensities(crowd.met, crowd.activity, crowd.weights)
-    return MadeUpLikes(*items_met(counts, p, rng, welcome if loadings.shape[1] else None))
+    return MadeUpLikes(*items_met(counts, p, rng, welcome if loadings.shape[1] else None, look))

@@ -47,7 +47,7 @@ def person(name="scores", deviations=3.0, **facts):
     """A question whose noise has so many times the deviation of one person's bound."""
     bound = squared_bound_of(name)
     threshold = {"threshold": 8 * int(deviations * B)} if name == NAMES else {}
-    numbers = {NAMES: 0, **NUMBERS}.get(name, 64)
+    numbers = {NAMES: 0, MOMENTS: 435, **NUMBERS}.get(name, 64)
     return PersonPart(name, round(deviations**2 * bound), numbers, bound, **{**threshold, **facts})
 
 
@@ -499,6 +499,8 @@ def part_of(record, name):
         (lambda r: part_of(r, NAMES).update(most_named=None), "most_named"),
         (lambda r: part_of(r, "scores").update(most_named=64), "cannot be priced"),
         (lambda r: part_of(r, "scores").update(numbers=63), "as many sums"),
+        (lambda r: part_of(r, MOMENTS).update(numbers=436), "as many sums"),
+        (lambda r: part_of(r, MOMENTS).update(numbers=33 * 32 // 2), "as many sums"),
         (lambda r: part_of(r, "levels").update(numbers=10**12), "as many sums"),
         (lambda r: r.update(mu=r["mu"] * 0.99), "mu is stated as"),
         (lambda r: r.pop("mu"), "mu is stated as"),

@@ -70,8 +70,23 @@ def test_a_value_off_the_releases_scale_is_one_sentence_and_no_file(dpsr, folder
     outcome = dpsr("personalise", folder, raw, "--out", tmp_path / "lists.parquet")
     assert outcome.code == 2
     assert outcome.err.count("\n") == 1
-    assert "scale" in outcome.err
+    assert "Here the scale is the release's, 1:5:1" in outcome.err
     assert not (tmp_path / "lists.parquet").exists()
+
+
+def test_values_between_levels_are_put_on_the_releases_scale_where_that_is_asked_for(dpsr, folder, tmp_path):
+    lists = {}
+    for value, extra in (("4.3", []), ("4.3", ["--snap"]), ("4", [])):
+        raw, target = tmp_path / "ratings.csv", tmp_path / f"{value}{extra}.parquet"
+        raw.write_text(f"user,item,rating\n1,1,{value}\n1,2,1\n")
+        outcome = dpsr("personalise", folder, raw, "--out", target, *extra)
+        if value != "4" and not extra:
+            assert outcome.code == 2
+            assert "--snap" in outcome.err
+        else:
+            assert outcome.code == 0, outcome.err
+            lists[value] = pq.read_table(target)
+    assert lists["4.3"].equals(lists["4"])
 
 
 def test_other_formats_and_existing_files_are_refused_before_anything_is_read(dpsr, tmp_path):

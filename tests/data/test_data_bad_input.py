@@ -157,7 +157,7 @@ def test_bad_arrays_are_refused_with_the_position(case):
 
 
 def test_something_that_is_no_frame_is_refused():
-    with pytest.raises(DataError, match=r"takes a pandas or polars DataFrame.*found 'dict'.*from_arrays"):
+    with pytest.raises(DataError, match=r"takes a pandas, polars or Spark DataFrame.*found 'dict'.*from_arrays"):
         Ratings.from_frame({"user": [1]}, scale=SCALE)
     twice = pd.DataFrame([[1, 1, 1, 1]], columns=["user", "user", "item", "rating"])
     with pytest.raises(DataError, match=r"two columns are named 'user'"):

@@ -31,7 +31,7 @@ from dpsr.data.spark.session import running_session, spark_session
 from dpsr.engine import BlockResult
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.engine.spark.table import ITEMS, SparkTable
-from dpsr.engine.spark.task import add_up
+from dpsr.engine.spark.task import add_sums
 from dpsr.engine.table import block_edges
 from dpsr.errors import DataError
 from dpsr.pipeline.value import RELEASED
@@ -150,7 +150,7 @@ def test_columns_are_kept_hidden_and_dropped(session):
 @pytest.mark.parametrize(("partitions", "parts"), [(8, 8), (12, 3)])
 def test_many_partitions_have_their_sums_added_up_on_their_way(session, monkeypatch, partitions, parts):
     raw, sent = on_spark(session, small(), size=100, partitions=partitions), []
-    monkeypatch.setattr("dpsr.engine.spark.table.add_up", lambda sums: (sent.append(len(sums) - 1), add_up(sums)))
+    monkeypatch.setattr("dpsr.engine.spark.table.add_sums", lambda sums: (sent.append(len(sums) - 1), add_sums(sums)))
     census = raw.table.census
 
     def count(block, total):

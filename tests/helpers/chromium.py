@@ -15,3 +15,18 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+PATIENCE = 180_000
+"""Milliseconds: a forecast is computed anew, in seconds, or minutes where others work too."""
+
+
+def follow(page, role, name):
+    """Click what leads to another page, and wait for that one: a click does not, and finds things on the old page."""
+    with page.expect_event("load"):
+        page.get_by_role(role, name=name).click()
+
+
+def follow_text(page, text):
+    """The same for a choice that is sent at once."""
+    with page.expect_event("load"):
+        page.get_by_text(text).click()

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from chromium import ARGUMENTS, EXECUTABLE
+from chromium import ARGUMENTS, EXECUTABLE, PATIENCE, follow, follow_text
 from PIL import Image
 from playwright.sync_api import sync_playwright
 from studio_process import run, studio_in
@@ -17,6 +17,8 @@ VIEWS = {"wide-light": (1100, "light"), "narrow-dark": (390, "dark"), "narrow-li
          "wide-dark": (1100, "dark")}  # fmt: skip
 KEPT = ("wide-light", "narrow-dark")
 COLOURS = 48
+STATE = "**/run/state*"
+"""What the page of a release that goes on asks every moment."""
 
 
 def journey(target: Path, *, every_view: bool) -> None:
@@ -29,6 +31,7 @@ def journey(target: Path, *, every_view: bool) -> None:
         with studio_in(folder) as studio:
             browser = driver.chromium.launch(executable_path=EXECUTABLE, args=ARGUMENTS)
             page = browser.new_page()
+            page.set_default_timeout(PATIENCE)
 
             def picture(name: str) -> None:
                 for view, (width, theme) in VIEWS.items():
@@ -52,37 +55,37 @@ def walk(page, studio, picture) -> None:
     page.goto(studio.link)
     page.wait_for_url("**/")
     picture("1-ratings")
-    page.get_by_role("link", name="ratings.csv").click()
+    follow(page, "link", "ratings.csv")
     page.get_by_label("List of items, with titles").fill("items.csv")
-    page.get_by_role("button", name="Look again").click()
+    follow(page, "button", "Look again")
     page.get_by_text("1 to 5 stars").click()
     picture("2-columns")
-    page.get_by_role("button", name="Go on to unit and epsilon").click()
+    follow(page, "button", "Go on to unit and epsilon")
     page.get_by_label("Ledger", exact=True).fill("ledger.db")
-    page.get_by_role("button", name="Look at the ledger").click()
+    follow(page, "button", "Look at the ledger")
     page.get_by_label("Name of the data set").fill("films")
-    page.get_by_role("button", name="Make this ledger").click()
-    page.wait_for_selector("#left")
+    follow(page, "button", "Make this ledger")
     picture("3-epsilon")
-    page.get_by_text("A whole person").click()
-    page.wait_for_selector("#people")
+    follow_text(page, "A whole person")
     picture("3-people")
-    page.get_by_text("How much somebody liked something").click()
-    page.wait_for_selector("#people", state="detached")
-    page.get_by_role("button", name="Review the release").click()
-    page.wait_for_selector("#spend")
+    follow_text(page, "How much somebody liked something")
+    follow(page, "button", "Review the release")
     picture("4-review")
     page.locator("#spend").click()
-    page.wait_for_selector("#stages li:nth-child(2)", timeout=120_000)
+    page.wait_for_selector("#stages li:nth-child(2)")
+    held = []
+    page.route(STATE, held.append)  # or the release ends, and its page comes, between two views
     picture("5-releasing")
-    page.wait_for_url("**/release?*", timeout=120_000)
+    page.unroute(STATE)
+    for route in held:
+        route.continue_()
+    page.wait_for_url("**/release?*")
     page.frame_locator("iframe").get_by_role("heading", level=1).wait_for()
     picture("6-release")
-    page.get_by_role("link", name="Try the release").click()
+    follow(page, "link", "Try the release")
     for place, stars in enumerate("51435", 1):
         page.locator(f"#t{place}").select_option(stars)
-    page.get_by_role("button", name="Show my list").click()
-    page.wait_for_selector("#list-h")
+    follow(page, "button", "Show my list")
     picture("7-try-out")
 
 

@@ -1,10 +1,10 @@
-"""Rounds of bent scores: curves against samples, strong effects against their truth, near rounds against far ones."""
+"""Scores that saturate: curves against samples, strong effects against their truth, near rounds against far ones."""
 
 import numpy as np
 import pytest
 
 from dpsr.people.cells import read_cells
-from dpsr.people.rounds import Bend, Round, sufficient_statistics
+from dpsr.people.rounds import Round, Saturation, sufficient_statistics
 
 UNIT, WIDTH, LEVELS, EFFECTS = 0.5, 0.8, 0.1, 0.6
 
@@ -17,7 +17,7 @@ def asked_of(theta, ratings, at, noise, rng):
         root = np.sqrt(z * z + WIDTH**2)
         S[j], C[j] = (z / root).sum(), (WIDTH**2 / root**3).sum()
     S, C = S + noise * rng.normal(size=len(S)), C + noise / WIDTH * rng.normal(size=len(S))
-    return Round(S, C, at, noise, noise / WIDTH, 1.0, Bend(WIDTH, LEVELS, UNIT))
+    return Round(S, C, at, noise, noise / WIDTH, 1.0, Saturation(WIDTH, LEVELS, UNIT))
 
 
 def read(rounds, ratings, start):
@@ -28,13 +28,13 @@ def read(rounds, ratings, start):
 def test_curves_are_what_scores_and_counts_of_many_ratings_are(shift):
     theta, n = np.array([shift]), 400_000
     asked = asked_of(theta, [n], np.array([0.0]), 1e-6, np.random.default_rng(0))
-    G, H, bend = asked.curve(theta, EFFECTS)
+    G, H, curvature = asked.curve(theta, EFFECTS)
     assert asked.S[0] == pytest.approx(n * UNIT * G[0], abs=0.005 * n)
     assert asked.C[0] == pytest.approx(n * UNIT * H[0], abs=0.005 * n)
     (low, *_), (high, *_) = asked.curve(theta - 0.05, EFFECTS), asked.curve(theta + 0.05, EFFECTS)
     assert (high - low)[0] / 0.1 == pytest.approx(H[0], abs=0.01)
     (_, low, _), (_, high, _) = asked.curve(theta - 0.05, EFFECTS), asked.curve(theta + 0.05, EFFECTS)
-    assert (high - low)[0] / 0.1 == pytest.approx(bend[0], abs=0.02)
+    assert (high - low)[0] / 0.1 == pytest.approx(curvature[0], abs=0.02)
 
 
 @pytest.mark.parametrize("noise", [0.3, 3.0])

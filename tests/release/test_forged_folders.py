@@ -20,6 +20,7 @@ from dpsr.certify.table_price import epsilon_of
 from dpsr.data import realistic
 from dpsr.errors import ReleaseError
 from dpsr.release import verify
+from dpsr.release.folder.parquet import checked_table
 from dpsr.release.folder.parquet_pages import ColumnChunk, read_footer
 
 
@@ -340,7 +341,13 @@ COLUMNS = {
     "a negative number of ratings": ("users", "n_ratings", first(-1), "add up"),
     "counts that add up elsewhere": ("users", "n_ratings", lambda v: v.to_numpy()[::-1].copy(), "same users"),
     "counts as floats": ("users", "n_ratings", of_type(pa.float64()), "type double"),
-    "more ratings of an item": ("items", "n_ratings", first(10**6), "not those of ratings.parquet"),
+    "more ratings of an item": ("items", "n_ratings", first(10**6), "items.parquet: the numbers of ratings do not"),
+    "ratings of another item": (
+        "items",
+        "n_ratings",
+        lambda v: v.to_numpy()[::-1].copy(),
+        "not those of ratings.parquet",
+    ),
     "users that do not ascend": ("users", "user", lambda v: v.to_numpy()[::-1].copy(), "ascend"),
     "items that do not ascend": ("items", "item", lambda v: v.to_numpy()[::-1].copy(), "ascend"),
     "a user twice": ("users", "user", lambda v: np.r_[v.to_numpy()[:1], v.to_numpy()[:-1]], "ascend"),
@@ -395,6 +402,11 @@ TABLES = {
     "raw ratings beside users": ("users", lambda t: t.append_column("raw", t["mean"]), "its columns are"),
     "columns in another order": ("ratings", lambda t: t.select(["item", "user", "rating", "timestamp"]), "columns"),
     "a column twice": ("ratings", lambda t: t.append_column("rating", t["rating"]), "its columns are"),
+    "a column that looks like another": (
+        "items",
+        lambda t: t.rename_columns([name.replace("mean", "m\u0435an") for name in t.column_names]),
+        r"'m\u0435an'",
+    ),
     "a column in colours": ("items", lambda t: t.append_column("\x1b[2J", t["mean"]), "its columns are"),
     "a cell twice": ("ratings", repeated, "ascend"),
     "a row too few": ("ratings", lambda t: t.slice(1), "499 rows"),
@@ -411,6 +423,24 @@ TABLES = {
 def test_a_table_that_no_release_has_is_refused(release, name):
     table, change, word = TABLES[name]
     refused(release, change_table(release, f"{table}.parquet", change), word)
+
+
+def test_a_few_bytes_that_stand_for_many_ratings_are_refused_before_they_are_unpacked(release, monkeypatch):
+    """Counts of users and items are read first, and say how many there are."""
+    opened = []
+
+    def noted(data, name, *rest):
+        opened.append(name)
+        return checked_table(data, name, *rest)
+
+    monkeypatch.setattr("dpsr.release.folder.value_tables.checked_table", noted)
+    rows = 1_000_000
+    change_table(release, "ratings.parquet", lambda table: table.take([0] * rows))
+    found = rewrite(release, "certificate.json", lambda record: record["public"].update(n_ratings=rows))
+    refused(release, found, "users.parquet: the numbers of ratings do not add up to the 1,000,000 rows")
+    opened.clear()
+    verify(release)
+    assert opened == ["users.parquet", "items.parquet"]
 
 
 def test_notes_on_one_column_of_one_row_group_are_refused():
@@ -472,6 +502,22 @@ def test_settings_that_the_certificate_does_not_bear_out_are_refused(release, se
 def test_a_file_that_no_release_has_is_refused_also_if_the_manifest_names_it(release, name):
     (release / name).write_text("user,item,rating\n1,1,5\n")
     refused(release, resealed(release), f"{name} is no file that a release has")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("\u0441ertificate.json", r"'\u0441ertificate.json'"),
+        ("model.json ", "'model.json '"),
+        ("card\u200b.html", r"'card\u200b.html'"),
+        ("\uff4dodel.json", r"'\uff4dodel.json'"),
+    ],
+    ids=["cyrillic", "a space", "no width", "full width"],
+)
+def test_a_name_that_looks_like_another_is_spelt_out(release, name, shown):
+    (release / name).write_text("{}")
+    assert f"{shown} is not named in manifest.json: it was added later" in verify(release).fails
+    refused(release, resealed(release), f"{shown} is no file that a release has")
 
 
 def test_a_warning_on_a_private_release_is_refused(release):

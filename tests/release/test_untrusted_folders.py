@@ -14,11 +14,13 @@ import pytest
 from folders import change_column, copied, resealed, rewrite
 
 from dpsr import DPSR, Ratings, Scale, load_release
+from dpsr.certify.json_schema import MalformedError
 from dpsr.certify.manifest import Entry, Manifest, sha256_of, write_manifest
 from dpsr.data import realistic
 from dpsr.errors import ReleaseError
 from dpsr.release import verify
 from dpsr.release.folder import examination, parquet
+from dpsr.release.folder.parquet import Column, read_table
 
 FILES = ("certificate.json", "items.parquet", "manifest.json", "model.json", "ratings.parquet", "users.parquet")
 
@@ -135,17 +137,18 @@ def lying(data, true, stated):
     return data[:at] + data[at:-8].replace(varint(true), varint(stated)) + data[-8:]
 
 
-def test_a_footer_that_understates_its_pages_is_found_before_they_are_unpacked(release):
+def test_a_footer_that_understates_its_pages_is_found_before_they_are_unpacked():
     """A reader makes room for what the pages hold, whatever the footer said: a million values here, or a billion."""
     true, stated = 1_000_000, 10_000
     ones = pa.table({"user": pa.array(np.ones(true, np.int64)), "item": pa.array(np.ones(true, np.int64)),
                      "rating": pa.array(np.ones(true))})  # fmt: skip
     sink = pa.BufferOutputStream()
     pq.write_table(ones, sink, row_group_size=true)
-    (release / "ratings.parquet").write_bytes(lying(sink.getvalue().to_pybytes(), true, stated))
-    assert pq.ParquetFile(release / "ratings.parquet").metadata.num_rows == stated
-    found = with_facts(release, n_ratings=stated)
-    assert any("its pages do not hold what its footer declares" in words for words in found.fails)
+    data = lying(sink.getvalue().to_pybytes(), true, stated)
+    assert pq.ParquetFile(pa.BufferReader(data)).metadata.num_rows == stated
+    columns = (Column("user", "whole"), Column("item", "whole"), Column("rating", "real"))
+    with pytest.raises(MalformedError, match="its pages do not hold what its footer declares"):
+        read_table(data, columns, stated)
 
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd", "brotli", "lz4"])

@@ -10,13 +10,11 @@ from time import monotonic, sleep
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from chromium import PATIENCE, follow, follow_text
 from studio_process import releases_held, studio_in
 
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release import verify
-
-PATIENCE = 180_000
-"""Milliseconds: a forecast is computed anew, in seconds, or minutes where others work too."""
 
 VIEWS = [(1280, "light"), (360, "dark")]
 
@@ -53,12 +51,6 @@ def budget(folder, ledger):
 def review(studio, ledger, out, epsilon="0.5"):
     chosen = "source=ratings.csv&user=user&item=item&rating=rating&scale=1:5:1"
     return f"{studio.address}/review?{chosen}&epsilon={epsilon}&ledger={ledger}&dataset=films&out={out}"
-
-
-def follow(page, role, name):
-    """Click what leads to another page, and wait for that one: a click does not, and finds things on the old page."""
-    with page.expect_event("load"):
-        page.get_by_role(role, name=name).click()
 
 
 def looks_right(page, *, both=False):
@@ -149,8 +141,7 @@ def test_people_can_be_protected_as_a_whole_and_nobody_is_in_the_release(page, s
     page.goto(
         f"{studio.address}/choose?source=ratings.csv&user=user&item=item&rating=rating&scale=1:5:1&items=items.csv"
     )
-    with page.expect_event("load"):
-        page.get_by_text("A whole person").click()
+    follow_text(page, "A whole person")
     slider = page.get_by_role("slider")
     slider.focus()
     page.keyboard.press("End")

@@ -7,7 +7,7 @@ unit in the last place, and not above it by more than one part in 10^9: more wou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
+from math import inf, isqrt
 from typing import Any, NamedTuple
 
 from dpsr.certify.amounts import MAX_DELTA, MAX_EPSILON, epsilon_text
@@ -23,6 +23,7 @@ from dpsr.certify.people import (
     LIKES_QUESTIONS,
     MOMENTS,
     PAIRS,
+    PRESENCE,
     QUESTIONS,
     NormalPart,
     RatingPart,
@@ -168,7 +169,8 @@ def _levels(part: Part) -> int | None:
 def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
     """One sum for every item and every user, or one for all ratings; one output for every symbol of the only table.
 
-    Contrasts are as many as it takes: they are over all ratings, whoever is in the table.
+    Contrasts are one for every two classes, as many classes as it takes: they are over all ratings, whoever is in the
+    table. Second moments are one for every two of some of the cells.
     """
     if isinstance(part, SumsPart | DividedSumsPart):
         wanted = (("items", public.get("n_items")), ("users", public.get("n_users")))
@@ -176,10 +178,8 @@ def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
         return rows == (wanted if part.name == "window sums" else (("all ratings", 1),)) and _contrasts_fit(part)
     if isinstance(part, ChannelPart) and part.outputs:
         return [len(part.outputs)] == [len(table[0]) for table in part.tables]
-    if isinstance(part, RatingPart) and part.name == MOMENTS:
-        return 2 * part.numbers == part.settings["cells"] * (part.settings["cells"] - 1)
-    if part.name == PAIRS and isinstance(part, RatingPart):  # with more cells their bound does not hold
-        return 2 * part.numbers <= MOST_PAIRED * (MOST_PAIRED - 1)
+    if isinstance(part, NormalPart) and part.name in (MOMENTS, PRESENCE, PAIRS):
+        return _pairs_fit(part, public.get("cells", 0))
     if isinstance(part, NormalPart) and part.name in NUMBERS:
         return part.numbers == NUMBERS[part.name]
     if isinstance(part, NormalPart) and part.name == COUNTS:
@@ -196,7 +196,17 @@ def _weights_fit(part: DividedSumsPart) -> bool:
 
 
 def _contrasts_fit(part: SumsPart | DividedSumsPart) -> bool:
-    return all(name == "contrasts" for name, _ in part.families[2:])
+    return all(name == "contrasts" and isqrt(sums) ** 2 == sums for name, sums in part.families[2:])
+
+
+def _pairs_fit(part: NormalPart, cells: int) -> bool:
+    """Whether there is a number of cells that has so many pairs, and it is the one its bound is for."""
+    asked = (1 + isqrt(1 + 8 * part.numbers)) // 2
+    if asked * (asked - 1) != 2 * part.numbers or asked > cells:
+        return False
+    if part.name == PAIRS:  # with more cells their bound does not hold
+        return asked <= MOST_PAIRED
+    return not isinstance(part, RatingPart) or part.name == PRESENCE or asked == part.settings["cells"]
 
 
 NUMBERS = {"levels": 5, "activity": 28, INTERACTIONS: 14}

@@ -152,7 +152,7 @@ def _members(record: dict[str, Any], schema: dict[str, Any], where: str) -> Iter
         if rule is False:
             yield f"{where} has a field {name[:40]!a} nobody knows"
         elif rule is not True:
-            yield from _violations(one, rule, f"{where}.{printable(name, 40)}")
+            yield from _violations(one, rule, f"{where}.{ascii(name[:40])[1:-1]}")
 
 
 def _names(types: str | list[str]) -> list[str]:

@@ -91,7 +91,7 @@ def describe(
 
 def _describe_likes(reading: LikesReading, *, asked: bool, as_json: bool) -> None:
     """The same of a file whose rows are interactions; how it was read is said first."""
-    from dpsr.data.assemble import INTERACTION_ROWS
+    from dpsr.data.columns import INTERACTION_ROWS
     from dpsr.data.shape import describe_interactions, describe_query
 
     taken = ""

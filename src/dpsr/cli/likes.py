@@ -106,7 +106,7 @@ def has_no_rating(source: RatingsSource, named: NamedColumns) -> bool:
 
     Where there are two columns there is no room for one, whatever they are called.
     """
-    from dpsr.data.assemble import INTERACTION_ROWS
+    from dpsr.data.columns import INTERACTION_ROWS
     from dpsr.data.files.read import columns_in, columns_taken
     from dpsr.errors import DataError
 

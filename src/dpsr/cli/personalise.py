@@ -17,14 +17,17 @@ from dpsr.cli.reading import (
     Rating,
     RatingsFile,
     Reading,
+    Snap,
     Timestamp,
     User,
 )
 from dpsr.cli.release_folder import ReleaseFolder, open_any_release
 from dpsr.cli.terminal import err, out, showing_stages
+from dpsr.errors import ScaleError
 from dpsr.quoting import for_terminal
 
 if TYPE_CHECKING:
+    from dpsr import Ratings
     from dpsr.release.personalise.personal_answers import PersonalAnswers
 
     Personal: TypeAlias = PersonalAnswers[Any]
@@ -48,6 +51,7 @@ def personalise(
     timestamp: Timestamp = None,
     delimiter: Delimiter = None,
     duplicates: OnDuplicates = Duplicates.error,
+    snap: Snap = False,
     query: Query = None,
     block: Annotated[int | None, typer.Option(min=1, help="People at a time; bounds memory, changes no list.")] = None,
     new_people: Annotated[
@@ -75,10 +79,10 @@ def personalise(
         personal: Personal = loaded.personalise(likes.read(), block=block)
         taken = likes.taken
     else:
-        scale = loaded.scale
-        reading = Reading(ratings, str(scale), user, item, rating, timestamp, delimiter, duplicates, scale.snap, query)
+        scale, named = loaded.scale, (user, item, rating, timestamp, delimiter)
+        reading = Reading(ratings, str(scale), *named, duplicates, snap or scale.snap, query)
         how = {"new_people": True} if new_people else {}
-        personal = loaded.personalise(reading.read(), block=block, **how)
+        personal = loaded.personalise(_read(reading), block=block, **how)
         taken = reading.taken
     if taken:
         out.print(for_terminal(taken, 1_000))
@@ -96,6 +100,14 @@ def personalise(
         total = write_personal_predictions(personal, read_pairs(pairs), out_file, overwrite=force)
         out.print(f"{total:,} predictions written to [bold]{for_terminal(out_file, 400)}[/bold].")
     _say(personal)
+
+
+def _read(reading: Reading) -> Ratings:
+    """People's own ratings; where one is off the scale, it is said whose scale that is."""
+    try:
+        return reading.read()
+    except ScaleError as error:
+        raise ScaleError(f"{error} Here the scale is the release's, {reading.scale}.") from None
 
 
 def _write_lists(personal: Personal, out_file: Path, n: int, force: bool) -> None:

@@ -116,7 +116,7 @@ class FileReading(ABC):
 
     def columns_in(self, path: Path) -> str:
         """Which columns are taken for what, in words."""
-        from dpsr.data.assemble import INTERACTION_ROWS, RATING_ROWS
+        from dpsr.data.columns import INTERACTION_ROWS, RATING_ROWS
         from dpsr.data.files.read import columns_taken
         from dpsr.quoting import quoted
 

@@ -1,7 +1,7 @@
 """Arrays and data frames as Arrow columns, without importing the library they come from.
 
 pandas, polars and others hand their columns over through the Arrow interface (`__arrow_c_stream__`), so they are known
-by what they can do and not by their type.
+by what they can do and not by their type. Spark collects a whole frame as one Arrow table.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dpsr.data.assemble import RATING_ROWS, RatingColumns, Roles, RowKind, find_columns, unread_rating
 from dpsr.data.coding import ARROW_ERRORS
+from dpsr.data.columns import RATING_ROWS, RatingColumns, Roles, RowKind, find_columns, unread_rating
 from dpsr.errors import DataError
 from dpsr.quoting import Source, position, printable, quoted, quoted_list, without_values
 
@@ -21,7 +21,8 @@ _ARRAYS = Source("the arrays", position)
 
 
 def columns_of_frame(frame: Any, kind: RowKind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
-    """The columns of a pandas or polars DataFrame, an Arrow Table or RecordBatch, or anything that exports Arrow."""
+    """The columns of a pandas, polars or Spark DataFrame, an Arrow Table or RecordBatch, or what else exports Arrow."""
+    frame = _collected(frame) if is_spark_frame(frame) else frame
     labels = _labels(frame)
     names = [str(label) for label in labels]
     try:
@@ -50,6 +51,19 @@ def columns_of_arrays(kind: RowKind = RATING_ROWS, /, **given: Any | None) -> Ra
     return RatingColumns.of(list(columns.values()), Roles(there["users"], there["items"], value, time), _ARRAYS)
 
 
+def is_spark_frame(frame: Any) -> bool:
+    """Whether it is a DataFrame of Spark, as far as can be seen without importing that."""
+    return hasattr(frame, "toArrow")
+
+
+def _collected(frame: Any) -> pa.Table:
+    """A Spark DataFrame in the memory of this process; what Spark cannot do is one sentence that quotes no row."""
+    from dpsr.engine.spark.secrecy import quiet_spark, spark_errors
+
+    with spark_errors(), quiet_spark():
+        return frame.toArrow()
+
+
 def _labels(frame: Any) -> list[Any]:
     if isinstance(frame, pa.Table | pa.RecordBatch):
         return list(frame.schema.names)
@@ -59,7 +73,7 @@ def _labels(frame: Any) -> list[Any]:
         found = quoted(type(frame).__name__)
         raise DataError(f"from_frame takes a frame that is there, found {found}: collect() it first.")
     raise DataError(
-        "from_frame takes a pandas or polars DataFrame, an Arrow Table or a RecordBatch, found "
+        "from_frame takes a pandas, polars or Spark DataFrame, an Arrow Table or a RecordBatch, found "
         f"{quoted(type(frame).__name__)}. For arrays use from_arrays, for files read."
     )
 

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Bools, Floats, Ints
-from dpsr.data.assemble import INTERACTION_ROWS, RatingColumns, assemble_interactions
+from dpsr.data.assemble import assemble_interactions
+from dpsr.data.columns import INTERACTION_ROWS, RatingColumns
 from dpsr.data.files.read import columns_of_file
 from dpsr.data.frames import columns_of_arrays, columns_of_frame
 from dpsr.data.rows_in_memory import RowsInMemory
@@ -68,10 +69,10 @@ class Interactions(RowsInMemory, RawInteractions):
         weight: str | None = None,
         timestamp: str | None = None,
     ) -> Self:
-        """Interactions from a pandas or polars DataFrame or an Arrow table.
+        """Interactions from a pandas, polars or Spark DataFrame or an Arrow table.
 
         Args:
-            frame: One row an interaction.
+            frame: One row an interaction; of Spark, it is brought into the memory of this process.
             user: Name of the column of users; one with a conventional name (`userId`, `customer`, ...) is found.
             item: Likewise of items (`product_id`, `sku`, ...).
             weight: Likewise of weights (`count`, `plays`, ...), if there is one; `""` lets every row weigh one.
@@ -140,19 +141,6 @@ class Interactions(RowsInMemory, RawInteractions):
 
         named = {"user": user, "item": item, "weight": weight, "timestamp": timestamp}
         return cls._assembled(columns_of_query(url, query, INTERACTION_ROWS, **named))
-
-    @classmethod
-    def from_spark(cls, frame: Any, **columns: str | None) -> Self:
-        """Interactions from a Spark DataFrame, brought to the driver as Arrow.
-
-        Args:
-            frame: One row an interaction.
-            **columns: Names of columns, as in `from_frame`.
-
-        Returns:
-            The interactions, in this process's memory.
-        """
-        return cls.from_frame(frame.toArrow(), **columns)
 
     @classmethod
     def of_mask(cls, mask: Mask, source: str) -> Self:

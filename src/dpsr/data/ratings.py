@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.data.assemble import RatingColumns, assemble
+from dpsr.data.assemble import assemble
+from dpsr.data.columns import RatingColumns
 from dpsr.data.files.read import columns_of_file
-from dpsr.data.frames import columns_of_arrays, columns_of_frame
+from dpsr.data.frames import columns_of_arrays, columns_of_frame, is_spark_frame
 from dpsr.data.interactions import Interactions
 from dpsr.data.rows_in_memory import RowsInMemory
 from dpsr.engine.raw import RawRatings
@@ -85,20 +86,25 @@ class Ratings(RowsInMemory, RawRatings):
         timestamp: str | None = None,
         duplicates: Duplicates = "error",
     ) -> Self:
-        """Ratings from a pandas or polars DataFrame or an Arrow table.
+        """Ratings from a pandas, polars or Spark DataFrame or an Arrow table.
 
         Args:
-            frame: One row a rating.
+            frame: One row a rating; of Spark, it is brought into the memory of this process.
             scale: See `Ratings`.
             user: Name of the column of users; one with a conventional name (`userId`, `customer`, ...) is found.
             item: Likewise of items (`movie_id`, `asin`, ...).
             rating: Likewise of ratings (`rating`, `stars`, ...).
             timestamp: Likewise of times, if there is one; `""` leaves times out although there is.
-            duplicates: See `Ratings`.
+            duplicates: See `Ratings`; "error" alone of Spark, whose rows have no order.
 
         Returns:
             The ratings, sorted by user and item.
         """
+        if is_spark_frame(frame) and duplicates in ("first", "last"):
+            raise ParameterError(
+                f"rows of a Spark DataFrame have no order, so none of a pair is its {duplicates}. Keep one rating of "
+                'each pair beforehand (dropDuplicates(["user", "item"])), and leave duplicates="error".'
+            )
         columns = columns_of_frame(frame, user=user, item=item, rating=rating, timestamp=timestamp)
         return cls._assembled(columns, scale, duplicates)
 

@@ -23,6 +23,7 @@ from numba import prange
 from dpsr.arrays import AnyInts, Codes, Floats, Ints
 from dpsr.certify.parts import DIVIDED_GRID
 from dpsr.engine.incidence import Bytes, coded_both
+from dpsr.engine.place_hash import hashed_place, hashed_places
 from dpsr.engine.table import Block, BlockResult, Table, zeros
 from dpsr.errors import PrivacyError
 from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
@@ -106,10 +107,8 @@ def _codes(
         b = user_class[u]
         for e in range(indptr[u], indptr[u + 1]):
             a = item_class[np.uint32(items[e])]
-            place = np.uint64(start + e)
-            place = (place ^ (place >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)  # SplitMix64
-            place = (place ^ (place >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            out[e] = share[a, b] + (_N_SHARES if np.int64(place >> np.uint64(56)) < asked[a, b] else 0)
+            chance = np.int64(hashed_place(np.uint64(start + e)) >> np.uint64(56))
+            out[e] = share[a, b] + (_N_SHARES if chance < asked[a, b] else 0)
     return out
 
 
@@ -172,6 +171,10 @@ WHOLE = 256
 """Shares of turns are multiples of one over this."""
 
 
+_OF_TURNS = 0x9E3779B97F4A7C15
+"""Offset of places, for turns that have nothing to do with which ratings are asked: SplitMix64's own step."""
+
+
 @dataclass(frozen=True)
 class Turns:
     """Which part of the ratings each turn asks, in 256ths: turn t has `shares[t]` of them."""
@@ -188,10 +191,7 @@ class Turns:
 
     def of(self, block: Block) -> npt.NDArray[np.int64]:
         """The turn of every rating of a block, the same however the table is cut."""
-        place = np.arange(block.start, block.start + len(block.items), dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64
-            place = (place ^ (place >> np.uint64(shift))) * np.uint64(factor)
-        chance = (place >> np.uint64(40)) % np.uint64(WHOLE)
+        chance = (hashed_places(block, _OF_TURNS) >> np.uint64(40)) % np.uint64(WHOLE)
         return np.searchsorted(np.cumsum(self.shares), chance.astype(np.int64), side="right")
 
 

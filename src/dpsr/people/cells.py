@@ -161,9 +161,9 @@ def _posterior(
             e = CH - lam[g] * HH
             w = log_prior[g] + 0.5 * np.log(tight) + lam[g] * (CH - 0.5 * lam[g] * HH) + 0.5 * wide * tight * e * e
             count = max(lam[g] + wide * tight * e, 0.0)
-            bend = -count * wide * tight * Hh
-            A = count * count * gg + 2 * count * bend * Gg + bend * bend * GG
-            R = count * (Sg - count * Gg) + bend * (SG - count * GG)
+            count_slope = -count * wide * tight * Hh
+            A = count * count * gg + 2 * count * count_slope * Gg + count_slope * count_slope * GG
+            R = count * (Sg - count * Gg) + count_slope * (SG - count * GG)
             shift = trend[g] - t[j]
             w += count * (SG - 0.5 * count * GG) + shift * (R - 0.5 * A * shift)
             R -= A * shift

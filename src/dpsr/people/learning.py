@@ -12,7 +12,7 @@ from dpsr.arrays import Floats
 from dpsr.people.budget import ALPHA, Taste
 from dpsr.people.cells import Cells, Factors, read_cells
 from dpsr.people.levels import PeopleLevels, Weights
-from dpsr.people.rounds import Bend, PooledRounds, Round
+from dpsr.people.rounds import PooledRounds, Round, Saturation
 from dpsr.types import Scale
 from dpsr.types.item_side import Crowd, ItemSide
 
@@ -103,7 +103,7 @@ class PeopleState:
     factors: Factors | None = None
     scores: PooledRounds = field(default_factory=lambda: PooledRounds.none(0))
     counts: PooledRounds = field(default_factory=lambda: PooledRounds.none(0))
-    bent: tuple[Round, ...] = ()
+    rating_rounds: tuple[Round, ...] = ()
     """Rounds of scores of ratings; those of people are pooled in `scores` and `counts`."""
 
     @classmethod
@@ -154,22 +154,28 @@ class PeopleState:
         )  # fmt: skip
 
     def add_scores(
-        self, values: Floats, noise: float, alpha: float, gamma: float, weights: Weights, bend: Bend | None = None
+        self,
+        values: Floats,
+        noise: float,
+        alpha: float,
+        gamma: float,
+        weights: Weights,
+        saturation: Saturation | None = None,
     ) -> None:
         """A round of scores: columns x, products with coefficients, alpha times slopes; `weights` are its ratings'.
 
-        `bend` is given where they are scores of ratings.
+        `saturation` is given where they are scores of ratings.
         """
         at = self.side.effects
-        asked = Round(values[:, 0], values[:, -1] / alpha, at, noise, noise / alpha, 1.0, bend)
-        rho = self._slope(asked, 1.0 if bend else weights.mean / self.unit.mean)
-        if bend is None:
+        asked = Round(values[:, 0], values[:, -1] / alpha, at, noise, noise / alpha, 1.0, saturation)
+        rho = self._slope(asked, 1.0 if saturation else weights.mean / self.unit.mean)
+        if saturation is None:
             self.scores = self.scores.add(asked.S, at, rho, noise)
             self.counts = self.counts.add(asked.C, np.zeros(self.n_cells), rho, noise / alpha)
         else:
-            self.bent = (*self.bent, replace(asked, rho=rho))
+            self.rating_rounds = (*self.rating_rounds, replace(asked, rho=rho))
         kappa, first = weights.kappa * self.unit.mean / weights.mean, self.cells is None
-        start = at if self.bent else self.scores.at
+        start = at if self.rating_rounds else self.scores.at
         if first:
             start = asked.first_effects(1 / self.population.spread)
         self.cells = read_cells(self.rounds, start, self.total, self.unit.most, kappa)
@@ -187,12 +193,12 @@ class PeopleState:
     def rounds(self) -> tuple[Round, ...]:
         """All rounds of scores so far; those of people are one."""
         if self.scores.weight == 0:
-            return self.bent
+            return self.rating_rounds
         scores, counts = self.scores, self.counts
-        return (Round(scores.S, counts.S, scores.at, scores.sigma, counts.sigma), *self.bent)
+        return (Round(scores.S, counts.S, scores.at, scores.sigma, counts.sigma), *self.rating_rounds)
 
     def _slope(self, asked: Round, expected: float) -> float:
-        """The slope of a round beside the first's, or beside what its bend says: between `expected` and its counts."""
+        """The slope of a round beside the first's, or what its saturation says: between `expected` and its counts."""
         if self.cells is None:
             return 1.0
         lam = self.cells.lam * asked.curve(self.cells.effect, self.cells.effect_variance)[1]

@@ -2,11 +2,12 @@ r"""Rounds of scores, and what all of them say of a cell's weighted count lam an
 
 A round asked at the estimate `at` has S = lam G(theta - at) + noise and C = lam H(theta - at) + noise, H = G'.
 
-**Scores of people** are straight, G(t) = rho t, and pooled into one line (`PooledRounds`).
+**Scores of people** are linear, G(t) = rho t, and pooled into one line (`PooledRounds`).
 
-**Scores of ratings** are bent: x = z / sqrt(z^2 + a^2) tells the less of an effect the further from it it was asked. If
-residuals are normal, G(t) = rho E[x(z + t)] is known (`Bend`); and every round is linearised at what is believed of
-each cell's effect now. They are not normal, so G and H are believed within MODEL_ERROR of themselves: the error of S is
+**Scores of ratings** saturate: x = z / sqrt(z^2 + a^2) tells the less of an effect the further from it it was asked. If
+residuals are normal, G(t) = rho E[x(z + t)] is known (`Saturation`); and every round is linearised at what is believed
+of each cell's effect now. They are not normal, so G and H are believed within MODEL_ERROR of themselves: the error of S
+is
 
     sigma^2 + (MODEL_ERROR lam G)^2.
 
@@ -72,7 +73,7 @@ class PooledRounds:
 
 
 @dataclass(frozen=True)
-class Bend:
+class Saturation:
     """Scores x = z / sqrt(z^2 + width^2) of residuals whose variance beside items' effects is 1 - v + `level_variance`.
 
     `unit` is the slope of a rating of weighted count one.
@@ -88,8 +89,8 @@ class Bend:
         z, a = _T[:, None] + deviation * _Z, self.width
         root = np.sqrt(z * z + a * a)
         parts = (z / root, a**2 / root**3, -3 * a**2 * z / root**5)
-        G, H, bend = (one @ _P / self.unit for one in parts)
-        return G, H, bend
+        G, H, curvature = (one @ _P / self.unit for one in parts)
+        return G, H, curvature
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,15 +103,17 @@ class Round:
     noise: float
     count_noise: float
     rho: float = 1.0
-    bend: Bend | None = None
+    saturation: Saturation | None = None
 
     def curve(self, t: Floats, effect_variance: float) -> tuple[Floats, Floats, Floats]:
         """G, H and H' of every cell if its effect is t."""
-        if self.bend is None:
-            straight = np.full(len(t), self.rho)
-            return self.rho * (t - self.at), straight, np.zeros(len(t))
-        G, H, bend = (self.rho * np.interp(t - self.at, _T, one) for one in self.bend.tables(effect_variance))
-        return G, H, bend
+        if self.saturation is None:
+            slope = np.full(len(t), self.rho)
+            return self.rho * (t - self.at), slope, np.zeros(len(t))
+        G, H, curvature = (
+            self.rho * np.interp(t - self.at, _T, one) for one in self.saturation.tables(effect_variance)
+        )
+        return G, H, curvature
 
     def first_effects(self, farthest: float) -> Floats:
         """Where to begin: the effect, at most `farthest` away, at which scores are to counts as they are.
@@ -119,9 +122,9 @@ class Round:
         would overshoot without end: counts vanish far from an effect. Cells of few ratings, whose own residuals are not
         those of all, and those that noise drowns begin at `at`.
         """
-        if self.bend is None:
+        if self.saturation is None:
             return self.at
-        G, H, _ = self.bend.tables(EFFECT_VARIANCE)
+        G, H, _ = self.saturation.tables(EFFECT_VARIANCE)
         near, a = np.abs(_T) <= farthest, self.noise / self.count_noise
         found = np.interp(np.arctan2(self.S, a * self.C), np.arctan2(G, a * H)[near], _T[near])
         length = np.hypot(self.S, a * self.C)
@@ -133,19 +136,19 @@ class Round:
 
     @property
     def model_error(self) -> float:
-        return 0.0 if self.bend is None else MODEL_ERROR
+        return 0.0 if self.saturation is None else MODEL_ERROR
 
 
 def sufficient_statistics(rounds: Sequence[Round], t: Floats, lam: Floats, effect_variance: float) -> Floats:
     """Sums (8, cells) over rounds, over their errors: S G, S G', G G, G G', G' G' and C H, H H, H H', all at t."""
     out = np.zeros((8, len(t)))
     for one in rounds:
-        G, H, bend = one.curve(t, effect_variance)
+        G, H, curvature = one.curve(t, effect_variance)
         w = 1 / (one.noise**2 + (one.model_error * lam * G) ** 2)
         for i, product in enumerate((one.S * G, one.S * H, G * G, G * H, H * H)):
             out[i] += w * product
         w = 1 / (one.count_noise**2 + (one.model_error * lam * H) ** 2)
-        for i, product in enumerate((one.C * H, H * H, H * bend)):
+        for i, product in enumerate((one.C * H, H * H, H * curvature)):
             out[5 + i] += w * product
     return out
 

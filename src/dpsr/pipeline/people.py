@@ -35,7 +35,7 @@ from dpsr.people.budget import (
 from dpsr.people.cells import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
 from dpsr.people.learning import PeopleState
 from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
-from dpsr.people.rounds import Bend
+from dpsr.people.rounds import Saturation
 from dpsr.pipeline.progress import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.contributions import coefficients_reach
@@ -154,8 +154,8 @@ def _ask_rating_scores(vault: RatingVault, state: PeopleState, share: float) -> 
         shrink, _ = best_shrink(noise, state.population, state.cells, state.unit, CLIP, WIDTH, SHRINK)
     answer = vault.rating_scores(share, state.side, level=state.population.mean_level, shrink=shrink)
     weights = rating_weights(state.population, shrink, WIDTH)
-    bend = Bend(WIDTH, levels_left(state.population, shrink), state.unit.mean)
-    state.add_scores(answer.values, answer.noise, WIDTH, 0.0, weights, bend)
+    saturation = Saturation(WIDTH, levels_left(state.population, shrink), state.unit.mean)
+    state.add_scores(answer.values, answer.noise, WIDTH, 0.0, weights, saturation)
 
 
 def ask_levels(vault: PeopleVault) -> PeopleLevels:

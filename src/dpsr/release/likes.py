@@ -19,7 +19,7 @@ from dpsr.errors import ParameterError
 from dpsr.linalg.own_regression import PeopleRows
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
 from dpsr.release.people import PersonalWithoutPeople, ReleaseOfItems, item_names
-from dpsr.synthesis import MadeUpLikes, make_up_likes
+from dpsr.synthesis import Look, MadeUpLikes, Synthesis, make_up_likes
 from dpsr.types import Mask, PersonalModel, Scale
 from dpsr.types.item_side import Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide, strengths
@@ -56,9 +56,14 @@ class LikesRelease(ReleaseOfItems[LikesSide]):
     @property
     def synthetic_rows(self) -> pa.Table | None:
         """What they did: user, item."""
-        if self.made_up is None:
-            return None
-        return pa.table({"user": self.made_up.owners + 1, "item": item_names(self.index, self.made_up.cells)})
+        return None if self.made_up is None else self._table_of(self.made_up)
+
+    def rows_drawn(self, asked: Synthesis, look: Look) -> pa.Table:
+        """See `ReleaseOfItems`."""
+        return self._table_of(make_up_likes(self.side, asked, look))
+
+    def _table_of(self, people: MadeUpLikes) -> pa.Table:
+        return pa.table({"user": people.owners + 1, "item": item_names(self.index, people.cells)})
 
     @property
     def scale(self) -> Scale:

@@ -28,7 +28,7 @@ from dpsr.errors import ParameterError
 from dpsr.linalg.own_regression import PeopleRows
 from dpsr.release.lists.ranking import Recommendations, Tabular, best_items, html_table
 from dpsr.release.personalise.personal_answers import PersonalAnswers, PredictsForAnybody
-from dpsr.synthesis import MadeUpPeople, Synthesis, make_up, usual_people
+from dpsr.synthesis import Look, MadeUpPeople, Synthesis, make_up, usual_people
 from dpsr.types import Affinity, Catalogue, Mask, OpensOwnRows, PersonalModel, Scale
 from dpsr.types.item_side import Crowd, ItemIndex, ItemSide, OwnSide
 from dpsr.types.mask import Ids
@@ -79,6 +79,10 @@ class ReleaseOfItems(Tabular, Generic[Side]):
     @abstractmethod
     def synthetic_rows(self) -> pa.Table | None:
         """The rows of the made-up people that the folder holds."""
+
+    @abstractmethod
+    def rows_drawn(self, asked: Synthesis, look: Look) -> pa.Table:
+        """The rows of made-up people, drawn while `look` is shown who met what."""
 
     def with_people(self, people: int | None = None, *, seed: int = 0) -> Self:
         """The same release whose folder holds so many made-up people: about as many as there are unless told, 0 none.
@@ -191,9 +195,13 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
     @property
     def synthetic_rows(self) -> pa.Table | None:
         """Their ratings: user, item, rating. People are numbered from 1."""
-        people = self.made_up
-        if people is None:
-            return None
+        return None if self.made_up is None else self._table_of(self.made_up)
+
+    def rows_drawn(self, asked: Synthesis, look: Look) -> pa.Table:
+        """See `ReleaseOfItems`."""
+        return self._table_of(make_up(self.side, asked, look))
+
+    def _table_of(self, people: MadeUpPeople) -> pa.Table:
         items, ratings = item_names(self.index, people.cells), self.scale.values[people.places]
         return pa.table({"user": people.owners + 1, "item": items, "rating": ratings})
 

@@ -26,6 +26,7 @@ import numpy as np
 from dpsr.arrays import Floats, Singles
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.incidence import ColumnStack, add_by_item, at_ratings, by_user
+from dpsr.engine.place_hash import hashed_places
 from dpsr.engine.table import zeros
 from dpsr.linalg.lanczos import leading_right
 from dpsr.value.design import degree_scales
@@ -151,7 +152,4 @@ def leading_directions(
 
 def _random_signs(block: Block) -> Singles:
     """They depend on the places of ratings alone: the same however the table is cut."""
-    place = np.arange(block.start, block.start + len(block.items), dtype=np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64
-        place = (place ^ (place >> np.uint64(shift))) * np.uint64(factor)
-    return np.where(place >> np.uint64(63), np.float32(1), np.float32(-1))
+    return np.where(hashed_places(block) >> np.uint64(63), np.float32(1), np.float32(-1))

@@ -15,7 +15,7 @@ from dpsr.data.spark.files import spark_table_of_file
 from dpsr.data.spark.frame import spark_table
 from dpsr.engine.raw import LEVEL
 from dpsr.engine.table import TIMESTAMP
-from dpsr.errors import DataError
+from dpsr.errors import DataError, ParameterError
 
 pytestmark = needs_spark
 
@@ -186,9 +186,33 @@ def test_columns_of_a_frame_may_have_any_name(session):
 
 def test_interactions_of_a_spark_frame_are_those_of_its_rows(session):
     rows = {"user": ["ann", "bob", "ann", "bob"], "item": [1, 1, 1, 7], "weight": [2.0, 1.0, 0.5, 3.0]}
-    likes = Interactions.from_spark(session.createDataFrame(pa.table(rows)))
+    likes = Interactions.from_frame(session.createDataFrame(pa.table(rows)))
     assert likes.to_arrow().to_pydict() == {
         "user": ["ann", "bob", "bob"],
         "item": [1, 1, 7],
         "weight": [2.5, 1.0, 3.0],
     }
+
+
+def test_ratings_of_a_spark_frame_are_those_of_its_rows(session):
+    rows = pa.table({"userId": ["ann", "bob", "ann"], "movie": [7, 1, 1], "stars": [2.0, 1.0, 5.0], "at": [3, 2, 1]})
+    frame, named = session.createDataFrame(rows), {"timestamp": "at", "scale": SCALE}
+    assert Ratings.from_frame(frame, **named).to_arrow() == Ratings.from_frame(rows, **named).to_arrow()
+
+
+def test_a_spark_frame_has_no_first_and_no_last_of_a_pair(session):
+    frame = session.createDataFrame(pa.table({"user": [1, 1], "item": [2, 2], "rating": [1.0, 5.0]}))
+    for which in ("first", "last"):
+        with pytest.raises(ParameterError, match=f"none of a pair is its {which}.*dropDuplicates"):
+            Ratings.from_frame(frame, scale=SCALE, duplicates=which)
+    with pytest.raises(DataError, match="again"):
+        Ratings.from_frame(frame, scale=SCALE)
+
+
+@pytest.mark.parametrize("rating", ["assert_true(rating = '5', rating)", "CAST(rating AS DOUBLE)"])
+def test_what_spark_cannot_collect_is_one_sentence_that_quotes_no_row(session, rating):
+    rows = session.createDataFrame(pa.table({"user": ["ann"], "item": ["heat"], "rating": ["secret 4"]}))
+    with pytest.raises(DataError, match="Spark gave up") as refused:
+        Ratings.from_frame(rows.selectExpr("user", "item", f"{rating} AS rating"), scale=SCALE)
+    assert "secret" not in str(refused.value)
+    assert "\n" not in str(refused.value)

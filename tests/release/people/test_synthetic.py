@@ -14,7 +14,9 @@ from dpsr.errors import ParameterError
 from dpsr.pipeline.made_up import more_made_up
 from dpsr.pipeline.publish import publish
 from dpsr.release import verify
-from dpsr.release.folder.parquet import writer
+from dpsr.release.folder.parquet import write_table, writer
+from dpsr.release.folder.synthetic_table import PEOPLE_A_BYTE, drawn_as_in
+from dpsr.synthesis import Synthesis
 from dpsr.types.item_side import hashed_cells
 
 DELTA = 1e-5
@@ -120,6 +122,46 @@ def test_saying_that_another_version_made_it_does_not_help(folder, ratings, tmp_
 def test_other_tables_are_refused(folder, tmp_path, change, record, says):
     found = with_table(folder, tmp_path / "f", change, record)
     assert any("synthetic.parquet" in words and says in words for words in found.fails), found.fails
+
+
+def repeated(rows):
+    """One row, so often: a few bytes in a file."""
+    return lambda table: pa.table({name: pa.array([table[name][0].as_py()] * rows) for name in table.column_names})
+
+
+@pytest.mark.parametrize("people", [150, 100_000], ids=["too few for the rows", "too many for the bytes"])
+def test_a_few_bytes_that_stand_for_many_rows_are_refused_before_they_are_unpacked(folder, tmp_path, people):
+    found = with_table(folder, tmp_path / "f", repeated(1_000_000), {"people": people})
+    assert (tmp_path / "f" / "synthetic.parquet").stat().st_size < 33_000
+    assert any("so many people would not have so many ratings" in words for words in found.fails), found.fails
+
+
+def test_numbers_of_people_take_more_bytes_than_verify_asks_for(tmp_path):
+    """As small as a file can be: everybody has one row, and it says the same."""
+    people = 200_000
+    table = pa.table({"user": np.arange(1, people + 1), "item": np.zeros(people, dtype=np.int64)})
+    write_table(tmp_path / "one.parquet", table)
+    assert (tmp_path / "one.parquet").stat().st_size > 2 * people / PEOPLE_A_BYTE
+
+
+@pytest.mark.parametrize("wrong", [None, 0, 1], ids=["as it follows", "first group", "second group"])
+def test_a_table_is_read_up_to_the_group_of_rows_in_which_it_differs(release, wrong):
+    asked, groups = Synthesis(60_000), []
+    rows = release.rows_drawn(asked, lambda people, cells: groups.append(len(people)))
+    assert len(groups) > 2
+    users, end = rows["user"].to_numpy().copy(), len(rows)
+    if wrong is not None:
+        first, end = sum(groups[:wrong]), sum(groups[: wrong + 1])
+        users[first] += 1
+    read = []
+
+    def batches():
+        for batch in rows.set_column(0, "user", pa.array(users)).to_batches(max_chunksize=1 << 16):
+            read.append(len(batch))
+            yield batch
+
+    assert (drawn_as_in(release, asked, batches()) is None) == (wrong is not None)
+    assert end <= sum(read) < end + (1 << 16)
 
 
 def test_a_table_that_is_missing_is_missed(folder, tmp_path):

@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpsr.data.assemble import CONVENTIONAL, is_number, name_key
 from dpsr.data.coding import ARROW_ERRORS, code_ids, integers_if_canonical
+from dpsr.data.columns import CONVENTIONAL, is_number, name_key
 from dpsr.data.files.diagnose import not_text, unreadable_message
 from dpsr.data.files.layouts import open_bytes
 from dpsr.data.files.read import existing, first_lines, is_parquet, read_head

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow.json as pajson
 
-from dpsr.data.assemble import RATING_ROWS, RatingColumns, RowKind, find_columns, unread_rating
 from dpsr.data.coding import ARROW_ERRORS
+from dpsr.data.columns import RATING_ROWS, RatingColumns, RowKind, find_columns, unread_rating
 from dpsr.data.files.diagnose import unreadable_message
 from dpsr.data.files.layouts import BLOCK, open_bytes
 from dpsr.errors import DataError

@@ -26,7 +26,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpsr.data.assemble import RATING_ROWS, RowKind, is_number
+from dpsr.data.columns import RATING_ROWS, RowKind, is_number
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
 

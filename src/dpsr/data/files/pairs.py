@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from dpsr.data.assemble import find_pair
 from dpsr.data.coding import ARROW_ERRORS, integers_if_canonical
+from dpsr.data.columns import find_pair
 from dpsr.data.files.layouts import BLOCK, open_bytes
 from dpsr.data.files.read import existing, first_lines, is_parquet, read_head
 from dpsr.errors import DataError

@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from dpsr.data.assemble import (
+from dpsr.data.coding import ARROW_ERRORS, integers_if_canonical
+from dpsr.data.columns import (
     CONVENTIONAL,
     INTERACTION_ROWS,
     RATING_ROWS,
@@ -32,7 +33,6 @@ from dpsr.data.assemble import (
     name_key,
     unread_rating,
 )
-from dpsr.data.coding import ARROW_ERRORS, integers_if_canonical
 from dpsr.data.files.diagnose import refusal_of_text, unreadable_message
 from dpsr.data.files.json_lines import columns_of_json_lines, keys_of_json_lines, taken_from_json_lines
 from dpsr.data.files.layouts import (

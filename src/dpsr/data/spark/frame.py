@@ -20,7 +20,7 @@ from dpsr.data.spark.session import beside
 from dpsr.engine.raw import RawTable
 from dpsr.engine.spark.secrecy import quiet_spark, spark_errors, spark_failed
 from dpsr.engine.spark.table import SparkTable
-from dpsr.engine.spark.task import changed
+from dpsr.engine.spark.task import changed_input_error
 from dpsr.engine.table import BLOCK_RATINGS, TIMESTAMP, block_edges
 from dpsr.errors import DataError
 from dpsr.quoting import quoted
@@ -131,7 +131,7 @@ def _check(blocks: list[Packed], census: Census, edges: Ints, name: str) -> None
     """Refuse pairs that are rated more than once, and rows that were others when they were counted."""
     expected = np.add.reduceat(census.user_counts, edges[:-1]).tolist()
     if [facts.ratings for facts in blocks] != expected or census.item_counts.sum() != sum(expected):
-        raise changed()
+        raise changed_input_error()
     repeated = [facts for facts in blocks if facts.pairs]
     if repeated:
         raise _repeated(repeated, census, name)

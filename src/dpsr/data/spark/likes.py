@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpsr.data.assemble import INTERACTION_ROWS
 from dpsr.data.coding import read_weights
+from dpsr.data.columns import INTERACTION_ROWS
 from dpsr.data.files.read import name_of, recognised, unread_column
 from dpsr.data.interactions import notes_of
 from dpsr.data.spark.files import frame_of_file

@@ -21,7 +21,7 @@ from dpsr.arrays import AnyArray
 from dpsr.data.coding import code_ratings, read_times, read_weights
 from dpsr.engine.raw import LEVEL, WEIGHT
 from dpsr.engine.spark.table import ITEMS, group_of
-from dpsr.engine.spark.task import NUMBER, Columns, blocks_in, changed, in_sql
+from dpsr.engine.spark.task import NUMBER, Columns, blocks_in, changed_input_error, spark_schema
 from dpsr.engine.table import TIMESTAMP
 from dpsr.quoting import Source
 from dpsr.types import Scale
@@ -112,16 +112,16 @@ def _codes(ids: pa.ChunkedArray, spellings: pa.Array, codes: AnyArray) -> AnyArr
         ids = pc.add(ids, pa.scalar(0.0, ids.type))  # minus zero is zero
     places = pc.index_in(ids, value_set=spellings)
     if places.null_count:
-        raise changed()
+        raise changed_input_error()
     found: AnyArray = codes[places.to_numpy()]
     return found
 
 
 def blocks_of(frame: Any, coding: Coding, *, n_blocks: int, partitions: int) -> Any:
     """The DataFrame of blocks, consecutive ones in a partition."""
-    pieces = frame.mapInArrow(coding.pieces, in_sql(coding.schema))
+    pieces = frame.mapInArrow(coding.pieces, spark_schema(coding.schema))
     placed = pieces.repartitionById(partitions, group_of(pieces[NUMBER], n_blocks, partitions))
-    return placed.mapInArrow(merged, in_sql(_merged(coding.columns)))
+    return placed.mapInArrow(merged, spark_schema(_merged(coding.columns)))
 
 
 def _merged(columns: Iterable[str]) -> pa.Schema:

@@ -26,15 +26,15 @@ import numpy as np
 from dpsr.arrays import AnyArray
 from dpsr.engine.spark.secrecy import check_encrypts, quiet_spark, spark_errors
 from dpsr.engine.spark.task import (
-    ANSWERED,
+    ANSWER_SCHEMA,
     NUMBER,
-    Answered,
-    Loader,
-    Work,
-    add_up,
-    added,
-    in_sql,
-    sent,
+    BlockAnswer,
+    BlockLoader,
+    PassOnWorkers,
+    add_sums,
+    broadcast_if_large,
+    merged_answers,
+    spark_schema,
     unpack,
 )
 from dpsr.engine.table import BLOCK_RATINGS, Block, MemoryTable, PassResult, Table, Task, block_edges
@@ -75,12 +75,12 @@ class SparkTable(Table):
         keep: bool = False,
     ) -> PassResult:
         """See `Table`."""
-        work = Work.of(task, sums, writes, self._loader(reads))
+        work = PassOnWorkers.of(task, sums, writes, self._loader(reads))
         if secret:
             self.check_keeps_secrets()
         with spark_errors(), quiet_spark():
             answers = self._state.write(work) if writes else self._ask(work)
-        add_up([sums, *(unpack(one.sums) for one in answers if one.sums)])
+        add_sums([sums, *(unpack(one.sums) for one in answers if one.sums)])
         rows = [unpack(one.rows) for one in answers if one.rows]
         return PassResult(tuple(sums), tuple(np.concatenate(parts) for parts in zip(*rows, strict=True)))
 
@@ -124,17 +124,17 @@ class SparkTable(Table):
         items = np.concatenate([block.items for block in self.scan()])
         return MemoryTable(Mask(self.census.user_ids, self.census.item_ids, self._indptr, items))
 
-    def _loader(self, reads: Sequence[str]) -> Loader:
+    def _loader(self, reads: Sequence[str]) -> BlockLoader:
         if set(reads) & self._hidden:
             raise KeyError(f"the columns {sorted(set(reads) & self._hidden)} are hidden")
-        kinds = {name: self._state.dtypes[name] for name in (ITEMS, *reads)}
-        return Loader(self._edges, self._indptr, self.census.n_items, kinds)
+        dtypes = {name: self._state.dtypes[name] for name in (ITEMS, *reads)}
+        return BlockLoader(self._edges, self._indptr, self.census.n_items, dtypes)
 
-    def _ask(self, work: Work) -> list[Answered]:
+    def _ask(self, work: PassOnWorkers) -> list[BlockAnswer]:
         """A pass that leaves nothing behind."""
         blocks = self._state.blocks.select(NUMBER, *work.load.names)
-        with sent(self.session.sparkContext, work.answer) as function:
-            return self._state.gathering.answers(blocks.mapInArrow(function, in_sql(ANSWERED)))
+        with broadcast_if_large(self.session.sparkContext, work.answer) as function:
+            return self._state.gathering.answers(blocks.mapInArrow(function, spark_schema(ANSWER_SCHEMA)))
 
 
 class _State:
@@ -143,17 +143,17 @@ class _State:
     def __init__(self, blocks: Any, dtypes: dict[str, str], gathering: Gathering) -> None:
         self.blocks, self.dtypes, self.gathering = blocks, dtypes, gathering
 
-    def write(self, work: Work) -> list[Answered]:
+    def write(self, work: PassOnWorkers) -> list[BlockAnswer]:
         """Run, keep the new columns beside the old ones, and bring back rows and sums."""
         work.kept = tuple(name for name in self.dtypes if name not in work.writes)
         needed = dict.fromkeys((*work.kept, *work.load.names))
-        out = self.blocks.select(NUMBER, *needed).mapInArrow(work.carry, in_sql(work.carried)).persist()
+        out = self.blocks.select(NUMBER, *needed).mapInArrow(work.write, spark_schema(work.written_schema)).persist()
         try:
             answers = self.gathering.answers(out)
         except BaseException:
             out.unpersist()
             raise
-        self.dtypes.update(zip(work.writes, answers[0].kinds.split(","), strict=True))
+        self.dtypes.update(zip(work.writes, answers[0].dtypes.split(","), strict=True))
         old, self.blocks = self.blocks, out
         old.unpersist()
         return answers
@@ -176,10 +176,10 @@ class Gathering:
         """How many times the driver gets the sums."""
         return self.partitions if self.partitions <= FEW else isqrt(self.partitions)
 
-    def answers(self, frame: Any) -> list[Answered]:
+    def answers(self, frame: Any) -> list[BlockAnswer]:
         """What the blocks of a frame gave back."""
-        found = frame.select(*ANSWERED.names)
+        found = frame.select(*ANSWER_SCHEMA.names)
         if self.partitions > FEW:
             group = group_of(found[NUMBER], self.blocks, self.senders)
-            found = found.repartitionById(self.senders, group).mapInArrow(added, in_sql(ANSWERED))
-        return sorted(Answered(**row) for row in found.toArrow().to_pylist())
+            found = found.repartitionById(self.senders, group).mapInArrow(merged_answers, spark_schema(ANSWER_SCHEMA))
+        return sorted(BlockAnswer(**row) for row in found.toArrow().to_pylist())

@@ -26,19 +26,19 @@ Columns: TypeAlias = Mapping[str, Any]
 """What a block has, each column as a buffer of bytes."""
 
 
-class Answered(NamedTuple):
+class BlockAnswer(NamedTuple):
     """What a block gave back: rows of its users, its partition's sums if it is the last there, and types of columns."""
 
     number: int
     rows: bytes
     sums: bytes
-    kinds: str
+    dtypes: str
 
 
-ANSWERED = pa.schema([(NUMBER, pa.int32()), ("rows", pa.binary()), ("sums", pa.binary()), ("kinds", pa.string())])
+ANSWER_SCHEMA = pa.schema([(NUMBER, pa.int32()), ("rows", pa.binary()), ("sums", pa.binary()), ("dtypes", pa.string())])
 
 
-def in_sql(schema: pa.Schema) -> str:
+def spark_schema(schema: pa.Schema) -> str:
     """A schema as Spark is told of it."""
     names = {pa.int32(): "int", pa.int64(): "bigint", pa.binary(): "binary", pa.string(): "string"}
     return ", ".join(f"`{field.name}` {names[field.type]}" for field in schema)
@@ -54,33 +54,33 @@ def blocks_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Columns]
 
 
 @dataclass(frozen=True, eq=False)
-class Loader:
-    """A row of the DataFrame as a block, with the columns that `kinds` names."""
+class BlockLoader:
+    """A row of the DataFrame as a block, with the columns that `dtypes` names."""
 
     edges: AnyArray
     indptr: AnyArray
     n_items: int
-    kinds: dict[str, str]
+    dtypes: dict[str, str]
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self.kinds)
+        return tuple(self.dtypes)
 
     def __call__(self, number: int, columns: Columns) -> Block:
         a, b = int(self.edges[number]), int(self.edges[number + 1])
         start, n = int(self.indptr[a]), int(self.indptr[b] - self.indptr[a])
-        items, *others = (self._read(columns[name], name, n) for name in self.kinds)
+        items, *others = (self._read(columns[name], name, n) for name in self.dtypes)
         indptr = self.indptr[a : b + 1] - start
         return Block(a, start, indptr, items, self.n_items, dict(zip(self.names[1:], others, strict=True)))
 
     def _read(self, column: Any, name: str, n: int) -> AnyArray:
-        found: AnyArray = np.frombuffer(column, dtype=self.kinds[name])
+        found: AnyArray = np.frombuffer(column, dtype=self.dtypes[name])
         if len(found) != n:  # kernels do not look where a block ends
-            raise changed()
+            raise changed_input_error()
         return found
 
 
-def changed() -> DataError:
+def changed_input_error() -> DataError:
     """The error for ratings that are not those that were counted."""
     return DataError(
         "the ratings changed while Spark was reading them. Nothing was released. Save them where they stay as they are "
@@ -89,68 +89,68 @@ def changed() -> DataError:
 
 
 @dataclass(eq=False)
-class Work:
+class PassOnWorkers:
     """A task with all it needs on the other side; sums travel as shapes, and start from zero there."""
 
     task: Task
     sums: tuple[tuple[tuple[int, ...], str], ...]
     writes: tuple[str, ...]
-    load: Loader
+    load: BlockLoader
     kept: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, task: Task, sums: Sequence[AnyArray], writes: Sequence[str], load: Loader) -> Work:
+    def of(cls, task: Task, sums: Sequence[AnyArray], writes: Sequence[str], load: BlockLoader) -> PassOnWorkers:
         """The work of one pass."""
         return cls(task, tuple((one.shape, one.dtype.str) for one in sums), tuple(writes), load)
 
     def answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The answers of a partition."""
-        for _, _, answered in self._work(batches):
-            yield pa.RecordBatch.from_pylist([answered._asdict()], schema=ANSWERED)
+        for _, _, answered in self._run_blocks(batches):
+            yield pa.RecordBatch.from_pylist([answered._asdict()], schema=ANSWER_SCHEMA)
 
     @property
-    def carried(self) -> pa.Schema:
-        """Of what `carry` gives."""
-        return pa.schema([*ANSWERED, *((name, pa.binary()) for name in (*self.kept, *self.writes))])
+    def written_schema(self) -> pa.Schema:
+        """Of what `write` gives."""
+        return pa.schema([*ANSWER_SCHEMA, *((name, pa.binary()) for name in (*self.kept, *self.writes))])
 
-    def carry(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The blocks with their new columns, and the answers beside them."""
-        schema = self.carried
-        for columns, made, answered in self._work(batches):
+        schema = self.written_schema
+        for columns, made, answered in self._run_blocks(batches):
             new = {name: np.ascontiguousarray(made.columns[name]) for name in self.writes}
-            kinds = ",".join(one.dtype.str for one in new.values())
-            row = {**answered._replace(kinds=kinds)._asdict(), **{name: bytes(columns[name]) for name in self.kept}}
+            dtypes = ",".join(one.dtype.str for one in new.values())
+            row = {**answered._replace(dtypes=dtypes)._asdict(), **{name: bytes(columns[name]) for name in self.kept}}
             row |= {name: one.tobytes() for name, one in new.items()}
             yield pa.RecordBatch.from_pylist([row], schema=schema)
 
-    def _work(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Columns, BlockResult, Answered]]:
+    def _run_blocks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Columns, BlockResult, BlockAnswer]]:
         """Every block's columns, what was made of it, and its answer; sums stand in the last one."""
         from numba import set_num_threads
 
         set_num_threads(1)  # Spark deals out cores, one a task
         sums = tuple(np.zeros(shape, dtype=kind) for shape, kind in self.sums)
-        pending: tuple[Columns, BlockResult, Answered] | None = None
+        pending: tuple[Columns, BlockResult, BlockAnswer] | None = None
         with one_blas_thread():
             for number, columns in blocks_in(batches):
                 if pending is not None:
                     yield pending
                 made = self.task(self.load(number, columns), *sums) or BlockResult()
-                pending = columns, made, Answered(number, pack(made.rows), b"", "")
+                pending = columns, made, BlockAnswer(number, pack(made.rows), b"", "")
         if pending is not None:
             yield *pending[:2], pending[2]._replace(sums=pack(sums))
 
 
-def added(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def merged_answers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The answers of several partitions as those of one: sums are added up in the order of the blocks."""
-    found = sorted(Answered(**row) for batch in batches for row in batch.to_pylist())
+    found = sorted(BlockAnswer(**row) for batch in batches for row in batch.to_pylist())
     if not found:
         return
-    sums = add_up([unpack(one.sums) for one in found if one.sums])
+    sums = add_sums([unpack(one.sums) for one in found if one.sums])
     whole = [one._replace(sums=b"") for one in found[:-1]] + [found[-1]._replace(sums=pack(sums))]
-    yield pa.RecordBatch.from_pylist([one._asdict() for one in whole], schema=ANSWERED)
+    yield pa.RecordBatch.from_pylist([one._asdict() for one in whole], schema=ANSWER_SCHEMA)
 
 
-def add_up(parts: Sequence[Sequence[AnyArray]]) -> Sequence[AnyArray]:
+def add_sums(parts: Sequence[Sequence[AnyArray]]) -> Sequence[AnyArray]:
     """Item-side sums of several partitions, added to the first one's."""
     if not parts:
         return ()
@@ -184,16 +184,16 @@ _ENVELOPE = 1 << 12
 
 
 @contextmanager
-def sent(context: Any, function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+def broadcast_if_large(context: Any, function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
     """A function as it is, or, if it is large, in a broadcast that ends with the pass; Spark's own would stay."""
     if not goes_through_a_file(context, function):
         yield function
         return
-    box = context.broadcast(_packed(function))
+    broadcast = context.broadcast(_packed(function))
     try:
-        yield _Opened(box)
+        yield _FromBroadcast(broadcast)
     finally:
-        box.destroy()
+        broadcast.destroy()
 
 
 def goes_through_a_file(context: Any, function: Callable[..., Any]) -> bool:
@@ -209,13 +209,13 @@ def _packed(function: Callable[..., Any]) -> bytes:
     return packed
 
 
-class _Opened:
+class _FromBroadcast:
     """A function that travels in a broadcast."""
 
-    def __init__(self, box: Any) -> None:
-        self.box = box
+    def __init__(self, broadcast: Any) -> None:
+        self.broadcast = broadcast
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark.serializers import CloudPickleSerializer
 
-        return CloudPickleSerializer().loads(self.box.value)(batches)  # type: ignore[no-untyped-call]
+        return CloudPickleSerializer().loads(self.broadcast.value)(batches)  # type: ignore[no-untyped-call]

@@ -14,6 +14,7 @@ and `verify` are the same examination: one wants a release or a sentence, the ot
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ from dpsr.certify.manifest import MANIFEST, SIGNATURES, Manifest, sha256_of
 from dpsr.certify.plain_files import UnreadableError, names_in, read_plain
 from dpsr.certify.signature import Signature, signatures_from_bytes
 from dpsr.errors import ReleaseError
-from dpsr.quoting import file_name, printable
+from dpsr.quoting import file_name
 from dpsr.release.folder.budget_page import read_budget
 from dpsr.release.folder.item_tables import read_item_side
 from dpsr.release.folder.layout import (
@@ -50,6 +51,7 @@ from dpsr.release.people import ItemRelease
 from dpsr.release.release import Release
 
 _MOST_LISTED = 20
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,120}")
 
 AnyRelease = Release | ItemRelease | LikesRelease
 
@@ -254,4 +256,5 @@ def _signatures(folder: Path, there: set[str], digest: str, manifest: Manifest, 
 
 
 def _shown(name: str) -> str:
-    return printable(name, 120)
+    """A name of a file, spelt out where it could be taken for another: letters of other alphabets look like ours."""
+    return name if _PLAIN_NAME.fullmatch(name) else f"{name[:120]!a}"

@@ -4,7 +4,7 @@
     taste.parquet     cell, centre, offset, entry, exit      one row a frequent cell, ascending; perhaps none
     items.parquet     item[, title]                          the items that may be named, ascending
     model.json        how scores are made, ridge and gram of every axis, how many people did how much
-    synthetic.parquet user, item                             people who do not exist, if any (`item_tables`)
+    synthetic.parquet user, item                             people who do not exist, if any (`synthetic_table`)
 
 There is no user, no row of anybody, no count of one person and no exact total in any of them.
 """
@@ -22,18 +22,13 @@ from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.certify.check import Check
 from dpsr.certify.json_schema import MalformedError
-from dpsr.release.folder.asked import check_likes_asked
+from dpsr.release.folder.asked import check_likes_asked, check_likes_numbers
 from dpsr.release.folder.consistency import check_settings
-from dpsr.release.folder.item_tables import (
-    check_sizes,
-    check_synthetic,
-    synthesis_of,
-    synthetic_record,
-    write_named,
-)
+from dpsr.release.folder.item_tables import check_sizes, write_named
 from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, SYNTHETIC, TASTE
 from dpsr.release.folder.model_form import LIKES, model_json, read_model
 from dpsr.release.folder.parquet import Column, checked_table, titles_of, vectors, vocabulary, write_table
+from dpsr.release.folder.synthetic_table import check_synthetic, synthesis_of, synthetic_record
 from dpsr.release.likes import LikesRelease
 from dpsr.types.item_side import Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide
@@ -77,6 +72,7 @@ def read_likes(files: Mapping[str, bytes], certificate: Certificate) -> tuple[li
         return [*checks, Check(False, str(error))], None
     index = ItemIndex(named if declared else None, named)
     checks.append(check_likes_asked(certificate, side, index))
+    checks.append(check_likes_numbers(certificate, side))
     asked = synthesis_of(record)
     release = LikesRelease(side, index, certificate, record["method"], record["settings"], titles, asked)
     checks.append(check_settings(record["settings"], certificate))

@@ -15,7 +15,7 @@ other readers would show or believe it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from dpsr.arrays import AnyArray
 from dpsr.certify.json_schema import MalformedError
-from dpsr.quoting import printable, quoted
+from dpsr.quoting import printable
 from dpsr.release.folder.layout import ITEMS, memory_of_machine
 from dpsr.release.folder.parquet_claims import check_notes, check_ranges
 from dpsr.release.folder.parquet_pages import ColumnChunk, check_pages, read_footer
@@ -41,6 +41,7 @@ MOST_ROWS = (1 << 31) - 1
 MOST_WIDE = 1_024
 """Numbers in a vector."""
 
+_ROWS_AT_ONCE = 1 << 16
 _FOOTER = 1 << 23
 _ROW_BYTES = 48
 _NUMBERS = {"whole": pa.int64(), "real": pa.float64(), "single": pa.float32()}
@@ -95,6 +96,30 @@ def checked_table(data: bytes, name: str, columns: Sequence[Column], rows: int) 
 
 def read_table(data: bytes, columns: Sequence[Column], rows: int) -> Mapping[str, Any]:
     """The columns of a table of `rows` rows: ids as Arrow arrays, everything else as numpy arrays."""
+    file, groups, found = _examined(data, columns, rows)
+    table = _unpacked(file)
+    values = {column.name: _values(table[column.name], column) for column in found}
+    check_ranges(data, groups, values)
+    return values
+
+
+def read_batches(data: bytes, columns: Sequence[Column], rows: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Some columns of such a table, a few rows at a time: a few bytes of a file can stand for billions of rows."""
+    file = _examined(data, columns, rows)[0]
+    batches = file.iter_batches(_ROWS_AT_ONCE, columns=list(names))
+    while True:
+        try:
+            yield next(batches)
+        except StopIteration:
+            return
+        except Exception as error:  # as below: pages by a stranger
+            raise MalformedError(f"its pages cannot be read ({type(error).__name__})") from None
+
+
+def _examined(
+    data: bytes, columns: Sequence[Column], rows: int
+) -> tuple[pq.ParquetFile, list[list[ColumnChunk]], list[Column]]:
+    """The file of which nothing is unpacked yet, its columns as the footer has them, and which of `columns` it has."""
     footer, groups = read_footer(data, most_bytes=_FOOTER)
     file = _opened(data, [column.name for column in columns if column.kind == "id" and not column.optional])
     ids = [column.name for column in columns if column.kind == "id" and column.name in file.schema_arrow.names]
@@ -108,10 +133,7 @@ def read_table(data: bytes, columns: Sequence[Column], rows: int) -> Mapping[str
     check_notes(footer, metadata.metadata, schema)
     check_pages(data, groups)
     _check_values(groups, [_width(schema, column) for column in found], rows, len(data))
-    table = _unpacked(file)
-    values = {column.name: _values(table[column.name], column) for column in found}
-    check_ranges(data, groups, values)
-    return values
+    return file, groups, found
 
 
 def _opened(data: bytes, ids: Sequence[str]) -> pq.ParquetFile:
@@ -146,7 +168,7 @@ def _annotated(schema: pa.Schema) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(quoted(name) for name in names[:12]) + (" and more" if len(names) > 12 else "")
+    return ", ".join(f"{name[:60]!a}" for name in names[:12]) + (" and more" if len(names) > 12 else "")
 
 
 def _fits(column: Column, kind: pa.DataType) -> bool:

@@ -41,6 +41,7 @@ def read_values(files: Mapping[str, bytes], certificate: Certificate) -> tuple[l
         _refuse_sizes(facts)
         users = _side(files[USERS], "user", facts["n_users"], record["rank"])
         items = _side(files[ITEMS], "item", facts["n_items"], record["rank"])
+        _check_counts(users["n_ratings"], items["n_ratings"], facts["n_ratings"])
         ratings = checked_table(files[RATINGS], RATINGS, _RATING_COLUMNS, facts["n_ratings"])
         checks.append(Check(True, "the tables have exactly the columns and rows that a release has"))
         mask = _mask(users, items, ratings)
@@ -137,12 +138,16 @@ def _side(data: bytes, who: str, rows: int, rank: int) -> Mapping[str, Any]:
     return table
 
 
+def _check_counts(users: Ints, items: Ints, n_ratings: int) -> None:
+    """Refuse counts that cannot be those of so many ratings, before these are unpacked: a few bytes can be millions."""
+    for name, counts, most in ((USERS, users, len(items)), (ITEMS, items, len(users))):
+        if counts.min() < 0 or counts.max() > most or int(counts.sum()) != n_ratings:
+            raise MalformedError(f"{name}: the numbers of ratings do not add up to the {n_ratings:,} rows of {RATINGS}")
+
+
 def _mask(users: Mapping[str, Any], items: Mapping[str, Any], ratings: Mapping[str, Any]) -> Mask:
     """Who rated what, if the three tables agree about it."""
-    n_ratings, n_items = len(ratings["rating"]), len(items["item"])
-    counts: Ints = users["n_ratings"]
-    if counts.min() < 0 or counts.max() > n_items or int(counts.sum()) != n_ratings:
-        raise MalformedError(f"{USERS}: the numbers of ratings do not add up to the {n_ratings:,} rows of {RATINGS}")
+    n_items, counts = len(items["item"]), users["n_ratings"]
     user_codes, item_codes = (
         _codes(ratings["user"], users["user"], "user"),
         _codes(ratings["item"], items["item"], "item"),
