@@ -146,8 +146,10 @@ def _times(sizes: Floats, p: Floats, many: Floats) -> Floats:
     """t with sum_j many_j (1 - exp(-t p_j)) = n for every n of `sizes`: Newton's method from below, which is safe."""
     t = sizes / (many @ p)
     for _ in range(_NEWTON):
-        left = np.exp(-np.outer(t, p))
+        left, before = np.exp(-np.outer(t, p)), t
         t = t + (sizes - (1 - left) @ many) / (left @ (many * p))
+        if np.array_equal(t, before):
+            break
     return t
 
 

@@ -132,11 +132,11 @@ def on_spark(csv, tmp_path, **environment):
 
 @pytest.fixture(scope="module")
 def in_turn_on_spark(tmp_path_factory):
-    """Two releases and a refusal, in one process after the other, for Java takes long to start.
+    """A release and a refusal, in one process after the other, for Java takes long to start.
 
     Spark generates its code here, as users have it.
     """
-    folders = {name: tmp_path_factory.mktemp(name) for name in ("default", "paper", "bad")}
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("good", "bad")}
     defaults = tmp_path_factory.mktemp("defaults")
     (defaults / "spark-defaults.conf").write_text(
         "".join(f"{name} {value}\n" for name, value in QUICK.items() if "codegen" not in name)
@@ -147,8 +147,7 @@ def in_turn_on_spark(tmp_path_factory):
     with (folders["bad"] / "ratings.csv").open("a") as file:
         file.write("u1,i1,4\n" * 2)
     Ledger.create(str(folders["bad"] / "l.db"), "films", "3")
-    words = [words_on_spark(folders[method], "--method", method) for method in ("default", "paper")]
-    words.append(words_on_spark(folders["bad"], "--ledger", folders["bad"] / "l.db"))
+    words = [words_on_spark(folders["good"]), words_on_spark(folders["bad"], "--ledger", folders["bad"] / "l.db")]
     run = forked.run([sys.executable, "-m", "in_turn", json.dumps(words)], env=environment)
     assert run.returncode == 0, run.stderr
     found = dict(zip(folders, outcomes(run.stderr), strict=True))
@@ -163,17 +162,30 @@ def check_refused_on_spark(run, tmp_path, words, left=("ratings.csv",)):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(left)
 
 
-@pytest.mark.spark
-@needs_java
-@pytest.mark.parametrize("method", ["default", "paper"])
-def test_a_release_on_spark_verifies(dpsr, in_turn_on_spark, method):
-    folder, run = in_turn_on_spark[method]
-    assert run.returncode == 0, run.stderr
+def check_released_on_spark(dpsr, folder, said, method):
     assert dpsr("verify", folder / "r").code == 0
     assert load_release(folder / "r").method == method
     assert len(load_release(folder / "r").ratings) == 300
     check_card(folder / "r")
-    assert [line for line in run.stderr.splitlines() if not line.endswith("...")] == [], "Spark speaks for itself"
+    assert [line for line in said.splitlines() if not line.endswith("...")] == [], "Spark speaks for itself"
+
+
+@pytest.mark.spark
+@needs_java
+def test_a_release_on_spark_verifies(dpsr, in_turn_on_spark):
+    folder, run = in_turn_on_spark["good"]
+    assert run.returncode == 0, run.stderr
+    check_released_on_spark(dpsr, folder, run.stderr, "default")
+
+
+@pytest.mark.spark
+@needs_java
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_the_papers_release_in_a_session_that_runs_verifies(dpsr, csv, tmp_path, lasting_spark):
+    run = dpsr(*words_on_spark(tmp_path, "--method", "paper"))
+    assert run.code == 0, run.err
+    assert lasting_spark.range(3).count() == 3, "it is left running"
+    check_released_on_spark(dpsr, tmp_path, run.err, "paper")
 
 
 @pytest.mark.spark

@@ -139,6 +139,16 @@ def test_two_hundred_thousand_items_of_which_hardly_any_was_rated_are_ordinary(t
     assert ((said >= 1) & (said <= 5)).all()
 
 
+def test_nothing_that_a_pass_reads_may_be_written_to(tmp_path):
+    """A pass may run again; and arrays that may be written to are another type, for which kernels are compiled anew."""
+    ratings = realistic(0, n_users=40, n_items=20, n_ratings=400)
+    written = BlockResult({"mark": np.zeros(400)})
+    for raw in (RawTable.of(ratings), on_disk(ratings, tmp_path, size=1000)):
+        raw.table.run(lambda block: written, writes=["mark"])
+        for block in raw.table.scan([LEVEL, "mark"]):
+            assert not any(one.flags.writeable for one in (block.items, *block.columns.values()))
+
+
 def test_columns_are_kept_hidden_and_dropped(tmp_path):
     raw = on_disk(realistic(1, n_users=40, n_items=30, n_ratings=600), tmp_path, size=90)
     public = raw.public

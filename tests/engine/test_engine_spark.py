@@ -138,6 +138,12 @@ def test_columns_are_kept_hidden_and_dropped(session):
     public = raw.public
     public.run(lambda block: BlockResult({"mark": np.arange(len(block.items)) + block.start}), writes=["mark"])
     np.testing.assert_array_equal(column(raw.table, "mark"), np.arange(raw.table.census.n_ratings))
+
+    def writeable(block):
+        may = [one.flags.writeable for one in (block.items, *block.columns.values())]
+        return BlockResult(rows=(np.full(block.n_users, any(may)),))
+
+    assert not raw.table.run(writeable, reads=[LEVEL, "mark"]).rows[0].any(), "or kernels are compiled anew"
     with pytest.raises(KeyError, match=r"level.* hidden"):
         public.run(lambda block: None, reads=[LEVEL])
     with pytest.raises(KeyError, match=r"level.* hidden"):

@@ -40,7 +40,8 @@ class ByItem:
 class Block:
     """Ratings of the users `first`, `first + 1`, ...; `start` is the place of the first rating in the whole table.
 
-    `columns` hold one number a rating, as asked for by the pass.
+    `columns` hold one number a rating, as asked for by the pass. Nothing of it may be written to: a pass may run again,
+    and a kernel is compiled once for all engines.
     """
 
     first: int
@@ -49,6 +50,10 @@ class Block:
     items: Codes
     n_items: int
     columns: Mapping[str, AnyArray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for column in (self.items, *self.columns.values()):
+            column.setflags(write=False)
 
     @property
     def n_users(self) -> int:

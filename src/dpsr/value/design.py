@@ -99,7 +99,7 @@ class Embeddings:
 _FEW = 2
 """Embeddings used where the mask has no structure. Each is a coefficient more for everybody to be learned from noise:
 with eight, factors are found later or not at all, and with none what little the mask does tell is lost (decision 48).
-Places are left out there for the same reason (decision 73)."""
+Places are left out there for the same reason (decision 74)."""
 
 
 def degree_scales(counts: npt.NDArray[np.int64]) -> Floats:
@@ -246,7 +246,7 @@ RANK = 8
 """Columns of the mask embeddings. More cost time with the square and gained nothing on any set tried."""
 
 PLACES = 2
-"""Columns of an item's place in the order of ids: with one less is gained, with four hardly more (decision 73)."""
+"""Columns of an item's place in the order of ids: with one less is gained, with four hardly more (decision 74)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,7 +72,7 @@ FACTORS = 0.4
 COEFFICIENT = np.array([np.nan, 0.002, 0.002, 0.002, 0.002, 0.00003, 1e-9])
 """Share of one coefficient of W by group (`Design.weight_groups`); the constant is set from the noisy mean. Places of
 items are not believed to go with features of users: coefficients that nothing tells of would cost more (decision
-73)."""
+74)."""
 
 
 _CAUTION = 0.2

@@ -68,8 +68,9 @@ def attack_near_copies(
     """Look for people of `train`, from which the release was made, in a table of made-up people; `held` were not in."""
     made_up = made_up_rows(release, table)
     members, others = (real_rows(release, one) for one in (train, held))
-    excess, near = closest(release, members, made_up)
-    _, far = closest(release, others, made_up)
+    told = information(release, made_up)
+    excess, near = closest(release, members, made_up, told)
+    _, far = closest(release, others, made_up, told)
     scores = np.concatenate([near, far])
     truth = np.repeat([True, False], [len(near), len(far)])
     learn: Bools = np.random.default_rng(seed).random(len(truth)) < 0.5
@@ -105,22 +106,26 @@ def _kind(release: ItemRelease) -> str:
     return "int64" if pa.types.is_integer(release.index.declared.type) else "str"
 
 
-def closest(release: ItemRelease, real: Rows, made_up: Rows) -> tuple[Floats, Floats]:
-    """Of every real person: the largest excess over chance of items shared, and the largest share of their ratings that
-    is shared."""
-    crowd, levels = release.crowd, release.scale.n_levels
+def information(release: ItemRelease, made_up: Rows) -> dict[int, Floats]:
+    """-log p_j(n) of every cell, for the most items n of a made-up person in each octave of activity."""
+    crowd, octaves = release.crowd, activity_of(made_up.counts)
     p = propensities(crowd.met, crowd.activity, crowd.weights)
-    n_cells, people = release.side.n_cells, len(real.counts)
+    most = {int(octave): int(made_up.counts[octaves == octave].max()) for octave in np.unique(octaves)}
+    return {octave: -np.log(np.maximum(chances_met(n, p), 1e-12)) for octave, n in most.items()}
+
+
+def closest(release: ItemRelease, real: Rows, made_up: Rows, told: dict[int, Floats]) -> tuple[Floats, Floats]:
+    """Of every real person: the largest excess over chance of items shared, and the largest share of their ratings that
+    is shared. `told` is the information in a cell by octave of activity."""
+    levels, n_cells, people = release.scale.n_levels, release.side.n_cells, len(real.counts)
     met, mine = (_people_by(real, columns, n) for columns, n in _columns(real, n_cells, levels))
     pairs = np.log(max(people, 1)) + np.log(max(len(made_up.counts), 1))
     excess, share = np.full(people, -np.inf), np.zeros(people)
     octaves = activity_of(made_up.counts)
     their_items, theirs = (_people_by(made_up, columns, n) for columns, n in _columns(made_up, n_cells, levels))
-    for octave in np.unique(octaves):
+    for octave, nats in told.items():
         some = their_items[octaves == octave]
-        most = int(made_up.counts[octaves == octave].max())
-        told = -np.log(np.maximum(chances_met(most, p), 1e-12))
-        weighted = sparse.csr_matrix(some.multiply(told[None, :])).T.tocsc()
+        weighted = sparse.csr_matrix(some.multiply(nats[None, :])).T.tocsc()
         plain = theirs[octaves == octave].T.tocsc()
         for start in range(0, people, _CHUNK):
             here = slice(start, min(start + _CHUNK, people))
