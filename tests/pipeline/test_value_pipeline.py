@@ -328,9 +328,9 @@ def test_the_sums_over_all_ratings_are_read_as_stated(people, monkeypatch):
     point = int(np.argmin(np.abs(family.means - usage.mean)))
     c = max(part.steps) * part.step * DIVIDED_GRID / 2
     offset, slope, _ = window_moments(family, point, c)
-    level, wanted = offset + slope * (usage.mean - family.means[point]), np.zeros((11, 11))
+    level, wanted = offset + slope * (usage.mean - family.means[point]), np.zeros((10, 10))
     for u, j, value in zip(people.mask.users, people.mask.items, people.values, strict=True):
-        z = np.delete(design.z[j], range(1, 1 + design.places))  # both sides have the other features
+        z = np.delete(design.z[j], range(1, 2 + design.places))  # both sides have the other features
         k, line = (np.abs(row[1:]).argmax() for row in (design.x[u], z))
         cut = min(max((value - 3) / 2 - family.means[point], -c), c) - level
         wanted[k, line] += 0.25 * np.sign(design.x[u, 1 + k] * z[1 + line]) * cut

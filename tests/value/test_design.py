@@ -15,6 +15,7 @@ from dpsr.value.design import (
     item_places,
     mask_embeddings,
     mask_structure,
+    mean_activity,
     public_features,
     standardise,
     with_one_more,
@@ -138,16 +139,12 @@ def standardised_by_hand(column, weight):
 
 
 def plain_by_hand(dense):
-    """Oracle for users: log count, its square, the mean log count of the items rated."""
-    counts, popularity = dense.sum(axis=1), dense.sum(axis=0)
+    """Oracle for users: log count and its square."""
+    counts = dense.sum(axis=1)
     log_count = standardised_by_hand([np.log(1 + c) for c in counts], counts)
     square = standardised_by_hand([min(v * v, 6.0) for v in log_count], counts)
-    partners = [
-        np.mean([np.log(1 + popularity[j]) for j in np.flatnonzero(row)]) if row.any() else 0.0 for row in dense
-    ]
-    again = (standardised_by_hand(column, counts) for column in (log_count, partners))
-    log_count, partners = again  # the logarithm was cut before it was squared, and is standardised with the others
-    return np.column_stack([np.ones(len(dense)), log_count, square, partners])
+    log_count = standardised_by_hand(log_count, counts)  # it was cut before it was squared, and is standardised again
+    return np.column_stack([np.ones(len(dense)), log_count, square])
 
 
 def test_count_features_are_those_of_a_plain_loop_on_both_sides():
@@ -155,8 +152,23 @@ def test_count_features_are_those_of_a_plain_loop_on_both_sides():
     dense[4], dense[:, 7] = 1, 1  # an outlier on either side
     mask = mask_of(dense)
     x, z = public_features(MemoryTable(mask), embed(mask, 2), 2)
-    np.testing.assert_allclose(x[:, :4], plain_by_hand(dense), atol=1e-9)
-    np.testing.assert_allclose(np.delete(z, [1, 2], axis=1)[:, :4], plain_by_hand(dense.T), atol=1e-9)
+    np.testing.assert_allclose(x[:, :3], plain_by_hand(dense), atol=1e-9)
+    np.testing.assert_allclose(np.delete(z, [1, 2, 3], axis=1)[:, :3], plain_by_hand(dense.T), atol=1e-9)
+
+
+def test_the_activity_of_an_items_users_is_that_of_a_plain_loop_and_little_where_they_are_few():
+    dense = communities(3)
+    dense[:, 7] = 0
+    dense[4, 7] = 1  # one rating
+    logs, average = [np.log(1 + n) for n in dense.sum(axis=1)], dense.sum() / dense.shape[1]
+    typical = sum(logs[u] for u, _ in zip(*np.nonzero(dense), strict=True)) / dense.sum()
+    wanted = [sum(logs[u] - typical for u in np.flatnonzero(column)) / (column.sum() + average) for column in dense.T]
+    mask = mask_of(dense)
+    np.testing.assert_allclose(mean_activity(MemoryTable(mask)), wanted, atol=1e-12)
+    z = public_features(MemoryTable(mask), embed(mask, 2), 2)[1]
+    np.testing.assert_allclose(z[:, 3], standardised_by_hand(wanted, dense.sum(axis=0)), atol=1e-9)
+    alone = abs(logs[4] - typical)
+    assert abs(wanted[7]) < alone / average
 
 
 def test_places_are_those_of_a_plain_loop_over_the_order_of_ids():
@@ -182,8 +194,8 @@ def test_places_follow_the_order_of_ids_and_everything_else_does_not():
     np.testing.assert_allclose(back.z[turned, 1], -there.z[:, 1], atol=1e-9)
     np.testing.assert_allclose(back.z[turned, 2], there.z[:, 2], atol=1e-9)
     np.testing.assert_allclose(back.z[turned, 3:6], there.z[:, 3:6], atol=1e-9)
-    np.testing.assert_array_equal(there.contrasts.n, there.x.shape[1] - 1)
-    largest = np.abs(there.z[:, 1 + PLACES :]).argmax(axis=1)
+    assert there.contrasts.n == there.x.shape[1] - 1
+    largest = np.abs(there.z[:, 2 + PLACES :]).argmax(axis=1)
     np.testing.assert_array_equal(np.abs(there.contrasts.items) - 1, largest)
 
 
@@ -191,7 +203,7 @@ def test_where_the_mask_shows_nothing_there_are_no_places():
     design = Design.of(mask_of((np.random.default_rng(0).random((80, 60)) < 0.3).astype(int)))
     assert design.structure == 0
     assert design.places == 0
-    assert design.z.shape[1] == design.x.shape[1]
+    assert design.z.shape[1] == design.x.shape[1] + 1
     assert Design.of(mask_of(communities(5)), places=0).z.shape[1] == 4 + RANK
 
 
@@ -248,7 +260,7 @@ def test_the_smallest_masks_have_finite_features(dense):
     design = Design.of(mask_of(dense.astype(int)))
     assert np.isfinite(design.x).all()
     assert np.isfinite(design.z).all()
-    assert design.x.shape == (dense.shape[0], 4 + design.embedding)
+    assert design.x.shape == (dense.shape[0], 3 + design.embedding)
     assert design.z.shape == (dense.shape[1], 4 + design.embedding)
     assert max(np.abs(design.x).max(), np.abs(design.z).max()) <= 3
 
@@ -272,7 +284,7 @@ def test_features_depend_on_who_rated_what_and_the_order_of_items_and_on_nothing
 
 def test_every_weight_has_one_group():
     design = Design.of(mask_of(communities(8)), rank=2)
-    q = d = 6
+    q, d = 6, 5
     expected = np.full((q, d), 5)
     for j in range(q):
         for u in range(d):
@@ -281,7 +293,7 @@ def test_every_weight_has_one_group():
             elif u == 0:
                 expected[j, u] = 1 if j < 4 else 2
             elif j == 0:
-                expected[j, u] = 3 if u < 4 else 4
+                expected[j, u] = 3 if u < 3 else 4
     np.testing.assert_array_equal(design.weight_groups, expected)
 
 
@@ -329,7 +341,7 @@ def test_where_no_embedding_stands_out_the_first_two_are_features():
     dense = (np.random.default_rng(0).random((300, 200)) < 0.1).astype(int)
     hidden, whole = Design.of(mask_of(dense)), mask_embeddings(MemoryTable(mask_of(dense)), RANK)
     assert (shown.embedding, hidden.embedding) == (RANK, 2)
-    assert (hidden.x.shape[1], hidden.z.shape[1]) == (6, 6)
+    assert (hidden.x.shape[1], hidden.z.shape[1]) == (5, 6)
     first = standardise(whole.users[:, :2], hidden.user_counts)
     np.testing.assert_allclose(hidden.x[hidden.user_counts > 0, -2:], first[hidden.user_counts > 0])
 
@@ -355,5 +367,5 @@ def test_places_have_a_weight_of_their_own_and_go_with_no_feature_of_users():
 def test_one_rating_more_moves_columns_of_counts_and_no_place():
     design = Design.of(mask_of(communities(5)))
     x, z = design.with_one_more
-    for more, features, columns in ((x, design.x, [1, 2]), (z, design.z, [1 + PLACES, 2 + PLACES])):
+    for more, features, columns in ((x, design.x, [1, 2]), (z, design.z, [2 + PLACES, 3 + PLACES])):
         assert (more != features).any(axis=0).nonzero()[0].tolist() == columns

@@ -17,10 +17,11 @@ sqrt((n_u + n) (c_j + c)) (U S V')_uj.
 q_j the share of all ratings that are for items before j in the order of ids, half of j's own included, an item's places
 are cos(pi k q_j), k = 1, 2: old or new, and in the middle or not.
 
-**Features.** The constant, an item's places, counts and embeddings; where no singular value of the mask stands out of
-the bulk (`mask_structure`), the first two embeddings alone and no places. Every column but the constant is centred and
-scaled to unit mean square *over ratings* and winsorised at three, so that one coefficient means the same everywhere and
-nobody is an outlier.
+**Features.** The constant, counts and embeddings; of an item also its places and how active its users are, an average
+that is shrunk where it rests on few, as embeddings are: who rated one item alone is no feature of that item when it
+meets others. Where no singular value of the mask stands out of the bulk (`mask_structure`) there are the first two
+embeddings alone and no places. Every column but the constant is centred and scaled to unit mean square *over ratings*
+and winsorised at three, so that one coefficient means the same everywhere and nobody is an outlier.
 
 **Octaves.** Counts of items and of users by powers of two (`Side`): all that the rule of the budget looks at.
 """
@@ -185,13 +186,21 @@ _WINSOR = 3.0
 
 
 def public_features(table: Table, embeddings: Embeddings, places: int) -> tuple[Floats, Floats]:
-    """x_u = [1, counts, embedding] for users, and z_j = [1, places, counts, embedding] for items."""
+    """x_u = [1, counts, embedding] for users, and z_j = [1, places, activity of users, counts, embedding] for items."""
     n_u, c_j = table.census.user_counts.astype(np.float64), table.census.item_counts.astype(np.float64)
-    active, popular = Incidence(table).both(np.log1p(n_u), np.log1p(c_j))
     users, items = embeddings.shown
-    x = _side(n_u, popular / np.maximum(n_u, 1), users)
-    z = _side(c_j, active / np.maximum(c_j, 1), items)
-    return x, np.column_stack([z[:, :1], standardise(item_places(c_j, places), c_j), z[:, 1:]])
+    x, z = _side(n_u, users), _side(c_j, items)
+    active = _cold_as_rarest(standardise(mean_activity(table)[:, None], c_j), c_j)
+    return x, np.column_stack([z[:, :1], standardise(item_places(c_j, places), c_j), active, z[:, 1:]])
+
+
+def mean_activity(table: Table) -> Floats:
+    """How active the users of every item are: their mean log count above that of all ratings, shrunk by as many more as
+    an item has on average."""
+    n_u, c_j = table.census.user_counts.astype(np.float64), table.census.item_counts.astype(np.float64)
+    total = Incidence(table).both(np.log1p(n_u), np.zeros(len(c_j)))[0]
+    typical = total.sum() / max(c_j.sum(), 1.0)
+    return np.asarray((total - typical * c_j) / (c_j + c_j.sum() / max(np.count_nonzero(c_j), 1)))
 
 
 def item_places(counts: Floats, number: int) -> Floats:
@@ -214,14 +223,16 @@ def standardise(columns: Floats, weight: Floats) -> Floats:
     return columns
 
 
-def _side(counts: Floats, partners: Floats, embedding: Floats) -> Floats:
-    """[1, log count, its square, the partners' mean log count, embedding].
-
-    A row without ratings takes the mean features of those with fewest, the nearest thing known about it.
-    """
+def _side(counts: Floats, embedding: Floats) -> Floats:
+    """[1, log count, its square, embedding]."""
     log_count = standardise(np.log1p(counts)[:, None], counts)[:, 0]
-    plain = standardise(np.column_stack([log_count, np.clip(log_count**2, 0, 6), partners]), counts)
+    plain = standardise(np.column_stack([log_count, np.clip(log_count**2, 0, 6)]), counts)
     features = np.column_stack([np.ones(len(counts)), plain, standardise(embedding, counts)])
+    return _cold_as_rarest(features, counts)
+
+
+def _cold_as_rarest(features: Floats, counts: Floats) -> Floats:
+    """A row without ratings takes the mean features of those with fewest, the nearest thing known about it."""
     cold = counts == 0
     if cold.any() and not cold.all():
         features[cold] = features[counts == counts[~cold].min()].mean(axis=0)
@@ -254,7 +265,7 @@ class Design:
     """Everything that is computed from the mask alone.
 
     `x` (users) and `z` (items) have the constant first and the mask embedding in their last `embedding` columns; behind
-    the constant `z` has `places` columns that `x` has not.
+    the constant `z` has some that `x` has not, `places` and one more.
     `smooth` are the items' vectors that a finer taste is smooth over, `structure` says whether tastes show in the mask
     (`mask_structure`).
     """
@@ -299,19 +310,19 @@ class Design:
     @cached_property
     def contrasts(self) -> Contrasts:
         """The feature by which a row differs most from the average, and to which side, of those that both have."""
-        return Contrasts.of(self.x[:, 1:], self.z[:, 1 + self.places :])
+        return Contrasts.of(self.x[:, 1:], self.z[:, 1 - self.x.shape[1] :])
 
     @property
     def with_one_more(self) -> tuple[Floats, Floats]:
         """`x` and `z` of rows that have one rating more."""
-        x, z = with_one_more(self.x, self.user_counts), with_one_more(self.z, self.item_counts, at=1 + self.places)
-        return x, z
+        own = self.z.shape[1] - self.x.shape[1]
+        return with_one_more(self.x, self.user_counts), with_one_more(self.z, self.item_counts, at=1 + own)
 
     @cached_property
     def weight_groups(self) -> npt.NDArray[np.int64]:
         """Entries of W in z' W x that share a ridge.
 
-        0 the constant; 1 and 2 an item's places and counts, and its embedding; 3 and 4 a user's; 5 products of both; 6
+        0 the constant; 1 and 2 an item's plain features and its embedding; 3 and 4 a user's; 5 products of both; 6
         those of an item's places.
         """
         q, d = self.z.shape[1], self.x.shape[1]
