@@ -122,6 +122,8 @@ def release(
     account, shown = None, err if as_json else out
     try:
         from dpsr.data.files.catalogue import read_catalogue
+        from dpsr.engine.work_folder import left_behind
+        from dpsr.errors import ReleaseError
         from dpsr.pipeline.account import Account
         from dpsr.pipeline.dpsr import build
         from dpsr.pipeline.likes import check_likes
@@ -148,7 +150,11 @@ def release(
             ledger = os.environ.get("DPSR_LEDGER")
         if ledger is not None:  # an empty one is a variable nobody set, and no wish to go uncharged
             account = Account.open(ledger, dataset, epsilon, note, unit=protects, delta=delta)
-        check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
+        try:
+            check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
+        except ReleaseError as error:
+            left = "" if work is None else left_behind(work)
+            raise ReleaseError(f"{error} {left}".rstrip()) from error
         when = timestamp if timestamps else ""
         reading: Reading | LikesReading = LikesReading(ratings, user, item, weight, "", delimiter, query)
         if not rows:

@@ -1,6 +1,7 @@
 """The folder in which blocks of raw ratings are kept meanwhile: for its owner alone, locked, and emptied by name.
 
-    chosen by a person            emptied when the release is there; stays if the run dies with answers to go on from
+    chosen by a person            emptied when the release is there; stays if the run dies with answers to go on from;
+                                  without the file `run.json`, which goes first, it is left of a clearing and emptied
     hidden, beside the release    .NAME.XXXXXXXXXXXX.work: emptied in any case; of a killed run, by the next one
 
 The folder has mode 0700 and its files 0600. A lock on the file `dpsr-work` says that its run lives: nobody else uses
@@ -25,6 +26,9 @@ from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
 
 MARK, STORE, SPILLED, KEY = "dpsr-work", "ingest.duckdb", "ingest.duckdb.sorting", "fingerprint.key"
+RUN = "run.json"
+"""Says which run's answers a chosen folder holds; without it nobody goes on from them."""
+
 _MADE_HERE = b"made by dpsr, which removes it\n"
 
 _COLUMN = re.compile(r"[a-z_]+")
@@ -68,6 +72,8 @@ def chosen_folder(path: Path) -> Iterator[Path]:
             folder.mkdir(mode=0o700)
         folder.chmod(0o700)
         with _owned(folder, path, made=made):
+            if not (folder / RUN).exists():
+                _delete_ours(folder)
             yield from _until_released(folder)
     except OSError as error:
         raise DataError(
@@ -134,22 +140,48 @@ def clear_dead_runs(parent: Path) -> None:
                     folder.rmdir()  # killed before it was marked, and then it is empty
 
 
+def left_behind(path: Path) -> str:
+    """What a killed run left in a folder a person chose, in a sentence; a clearing that was killed is ended here."""
+    folder = path.resolve()
+    try:
+        handle = lock(folder / MARK)  # fails while its run lives, and where there was none
+    except OSError:
+        return ""
+    try:
+        if not (folder / RUN).exists():
+            clear(folder)
+            return ""
+    finally:
+        os.close(handle)
+    return (
+        f"The working folder {quoted(str(path))} holds raw ratings of a run that was killed: give another --out to go "
+        "on from it, or delete it."
+    )
+
+
 def clear(folder: Path) -> list[str]:
     """Delete what is ours, the mark last, and the folder itself if dpsr made it; the names that could not be."""
-    left: list[str] = []
     if not folder.is_dir():
-        return left
-    for entry in [place for place in folder.iterdir() if _OURS.fullmatch(place.name) and place.name != MARK]:
-        try:
-            _delete(entry)
-        except OSError:
-            left.append(entry.name)
+        return []
+    left = _delete_ours(folder)
     if not left:
         with suppress(OSError):
             made = (folder / MARK).read_bytes() == _MADE_HERE
             (folder / MARK).unlink()
             if made:
                 folder.rmdir()
+    return left
+
+
+def _delete_ours(folder: Path) -> list[str]:
+    """Delete what is ours but the mark: first the name of the run, so that nobody goes on with half of its answers."""
+    left = []
+    ours = [place for place in folder.iterdir() if _OURS.fullmatch(place.name) and place.name != MARK]
+    for entry in sorted(ours, key=lambda place: place.name != RUN):
+        try:
+            _delete(entry)
+        except OSError:
+            left.append(entry.name)
     return left
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import AnyInts
 from dpsr.certify import Part
-from dpsr.engine.work_folder import create_private
+from dpsr.engine.work_folder import RUN, create_private
 from dpsr.errors import PrivacyError
 
 
@@ -28,7 +28,7 @@ class Journal:
 
     def __init__(self, folder: Path, claim: dict[str, Any]) -> None:
         self._folder, self._next = folder, 0
-        start = folder / "run.json"
+        start = folder / RUN
         if start.exists() and json.loads(start.read_text("utf-8")) != claim:
             raise PrivacyError(
                 "the working folder belongs to another run: its ratings or their values, how they are read, epsilon "
