@@ -1,6 +1,6 @@
 """The folder in which blocks of raw ratings are kept meanwhile: for its owner alone, locked, and emptied by name.
 
-    chosen by a person            emptied when the release is there; stays if the run dies with answers to go on from;
+    chosen by a person            emptied when the release is there; stays if the run dies with a charge or answers;
                                   without the file `run.json`, which goes first, it is left of a clearing and emptied
     hidden, beside the release    .NAME.XXXXXXXXXXXX.work: emptied in any case; of a killed run, by the next one
 
@@ -26,15 +26,15 @@ from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
 
 MARK, STORE, SPILLED, KEY = "dpsr-work", "ingest.duckdb", "ingest.duckdb.sorting", "fingerprint.key"
-RUN = "run.json"
-"""Says which run's answers a chosen folder holds; without it nobody goes on from them."""
+RUN, CHARGE = "run.json", "charge.json"
+"""Which run's answers a chosen folder holds, without which nobody goes on from them; which charge pays for them."""
 
 _MADE_HERE = b"made by dpsr, which removes it\n"
 
 _COLUMN = re.compile(r"[a-z_]+")
 _OURS = re.compile(
     rf"{_COLUMN.pattern}-\d{{5}}\.block\.(parquet|partial)|ingest\.duckdb(\.wal|\.sorting)?|fingerprint\.key|"
-    r"run\.(json|partial)|answer-\d{3}\.(json|partial)|dpsr-work"
+    r"(run|charge)\.(json|partial)|answer-\d{3}\.(json|partial)|dpsr-work"
 )
 _SPILLED_FILE = re.compile(r"duckdb_temp_.*")
 _HIDDEN = re.compile(r"\..+\.[0-9a-f]{12}\.work")
@@ -83,11 +83,11 @@ def chosen_folder(path: Path) -> Iterator[Path]:
 
 
 def _until_released(folder: Path) -> Iterator[Path]:
-    """The folder, then nothing of ours in it; but the answers of a run that failed stay, with all it needs."""
+    """The folder, then nothing of ours in it; but what was paid for or answered stays, with all that is needed."""
     try:
         yield folder
     except BaseException:
-        if not any(folder.glob("answer-*.json")):
+        if not (folder / CHARGE).exists() and not any(folder.glob("answer-*.json")):
             clear(folder)
         raise
     left = clear(folder)
