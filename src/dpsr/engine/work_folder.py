@@ -26,6 +26,9 @@ from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
 
 MARK, STORE, SPILLED, KEY = "dpsr-work", "ingest.duckdb", "ingest.duckdb.sorting", "fingerprint.key"
+PIPED = "standard input"
+"""What came through a pipe, under the name that messages have for it."""
+
 RUN, CHARGE = "run.json", "charge.json"
 """Which run's answers a chosen folder holds, without which nobody goes on from them; which charge pays for them."""
 
@@ -34,7 +37,7 @@ _MADE_HERE = b"made by dpsr, which removes it\n"
 _COLUMN = re.compile(r"[a-z_]+")
 _OURS = re.compile(
     rf"{_COLUMN.pattern}-\d{{5}}\.block\.(parquet|partial)|ingest\.duckdb(\.wal|\.sorting)?|fingerprint\.key|"
-    r"(run|charge)\.(json|partial)|answer-\d{3}\.(json|partial)|dpsr-work"
+    r"(run|charge)\.(json|partial)|answer-\d{3}\.(json|partial)|dpsr-work|standard input"
 )
 _SPILLED_FILE = re.compile(r"duckdb_temp_.*")
 _HIDDEN = re.compile(r"\..+\.[0-9a-f]{12}\.work")
@@ -101,27 +104,36 @@ def _until_released(folder: Path) -> Iterator[Path]:
 @contextmanager
 def hidden_folder(beside: Path) -> Iterator[Path]:
     """A folder beside a release that is to come; it is gone in the end, and so are those of runs that were killed."""
-    clear_dead_runs(beside.parent)
     missing = [parent for parent in (beside.parent, *beside.parent.parents) if not parent.exists()]
-    folder = beside.parent / f".{beside.name}.{secrets.token_hex(6)}.work"
     try:
         beside.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700)
-        with _owned(folder, folder, made=True):
-            try:
-                yield folder
-            finally:
-                clear(folder)
+        with passing_folder(beside.parent, beside.name) as folder:
+            yield folder
     except OSError as error:
         raise DataError(
             f"no working folder could be made beside the release: {error.strerror or error}. Nothing was released. "
             "Give one with --work FOLDER."
         ) from error
     finally:
-        clear(folder)  # once more: Ctrl-C may have stopped the first
         with suppress(OSError):
             for parent in missing:  # made for a release that did not come
                 parent.rmdir()
+
+
+@contextmanager
+def passing_folder(parent: Path, name: str) -> Iterator[Path]:
+    """A hidden folder in `parent` that is gone in the end; so are those there of runs that were killed."""
+    clear_dead_runs(parent)
+    folder = parent / f".{name}.{secrets.token_hex(6)}.work"
+    try:
+        folder.mkdir(mode=0o700)
+        with _owned(folder, folder, made=True):
+            try:
+                yield folder
+            finally:
+                clear(folder)
+    finally:
+        clear(folder)  # once more: Ctrl-C may have stopped the first
 
 
 def clear_dead_runs(parent: Path) -> None:
