@@ -1,5 +1,6 @@
 """A disk that is full, fills up, or may not be written to: nothing half-written, and no charge for nothing."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from dpsr.pipeline.account import Account
 from dpsr.pipeline.progress import listening
 from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
-from dpsr.release.folder.write import atomic_folder, check_target, clear_leftovers
+from dpsr.release.folder.write import atomic_folder, check_target, clear_leftovers, sync
 
 
 @pytest.fixture
@@ -124,6 +125,22 @@ def test_a_folder_without_permission_is_refused_before_anything_is_read():
     finally:
         os.seteuid(me)
         locked.rmdir()
+
+
+def test_a_release_that_is_in_its_place_is_not_called_unwritten(ratings, tmp_path, monkeypatch):
+    """A network disk that cannot force the folder above to disk: the release was there, paid for, and denied."""
+    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "1")
+
+    def stubborn(entry):
+        if entry == tmp_path:
+            raise OSError(errno.EINVAL, "Invalid argument")
+        sync(entry)
+
+    monkeypatch.setattr("dpsr.release.folder.write.sync", stubborn)
+    done = publish(ratings, DPSR(0.1), tmp_path / "r", account=Account.open(str(tmp_path / "l.db"), None, 0.1))
+    assert done.folder == tmp_path / "r"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "r"]
+    assert (ledger.budget().charges, ledger.budget().releases) == (1, 1)
 
 
 # -- how a folder comes into its place

@@ -1,5 +1,8 @@
 """A release on disk that was killed goes on with the charge it has paid: one charge, one release, and no dead end."""
 
+import errno
+import os
+
 import pytest
 from small_ratings import options, write_csv
 
@@ -127,6 +130,26 @@ def test_a_charge_that_is_refused_leaves_no_raw_block(release, ledger, tmp_path,
     assert release().code == 2
     assert not (tmp_path / "w").exists()
     assert paid(ledger) == (0, 0)
+
+
+def test_a_working_folder_that_is_full_is_named_and_what_was_paid_is_not_lost(release, ledger, tmp_path, monkeypatch):
+    """It was the release that could not be written, by the message."""
+
+    replace = os.replace
+
+    def full(draft, path):
+        if path.name == "answer-001.json":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(draft, path)
+
+    with monkeypatch.context() as during:
+        during.setattr(os, "replace", full)
+        outcome = release()
+    assert outcome.code == 2
+    assert "the working folder could not be written: No space left on device" in outcome.err
+    assert "The same command goes on from the working folder, without another charge" in outcome.err
+    assert release().code == 0
+    assert paid(ledger) == (1, 1)
 
 
 def test_an_interrupt_says_that_the_same_command_goes_on(release, ledger, tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from dpsr.arrays import AnyInts
 from dpsr.certify import Part
 from dpsr.engine.work_folder import CHARGE, RUN, create_private
-from dpsr.errors import PrivacyError
+from dpsr.errors import DataError, PrivacyError
 
 
 def noted_charge(folder: Path) -> str | None:
@@ -83,8 +83,14 @@ def _plain(part: Part) -> Any:
 
 def _write(path: Path, record: Any) -> None:
     draft = path.with_suffix(".partial")
-    with create_private(draft).open("w", encoding="utf-8") as file:
-        json.dump(record, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
+    try:
+        with create_private(draft).open("w", encoding="utf-8") as file:
+            json.dump(record, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except OSError as error:
+        raise DataError(
+            f"the working folder could not be written: {error.strerror or error}. Nothing was released. Make room "
+            "there, or give another one (--work FOLDER), and run again."
+        ) from error

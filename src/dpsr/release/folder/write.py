@@ -223,8 +223,9 @@ def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
             handle = _own(root)
             yield root / path.name
             _swap_in(root / path.name, path, overwrite=overwrite)
-            for parent in (path, *missing):
-                sync(parent.parent)
+            with suppress(OSError):  # it is there; some network disks cannot force a folder
+                for parent in (path, *missing):
+                    sync(parent.parent)
         finally:
             _discard(root, path, missing)
     except OSError as error:
