@@ -175,6 +175,18 @@ def test_the_draft_of_a_killed_run_is_removed_and_that_of_a_living_one_stays(tmp
     assert (target / "manifest.json").read_text() == "new"
 
 
+@pytest.mark.parametrize("inside", [[], ["r"]])
+def test_the_draft_of_a_run_killed_at_its_very_end_is_removed_by_the_same_command(dpsr, tmp_path, inside):
+    """The release is in its place, or has changed places with the old one; the command is refused, and tidies up."""
+    csv = write_csv(tmp_path / "ratings.csv")
+    assert dpsr("release", csv, *options(tmp_path / "r")).code == 0
+    root = leftover(tmp_path / "r")
+    for name in inside:
+        fill(root / name, "old")
+    assert dpsr("release", csv, *options(tmp_path / "r")).code == 2
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["r", "ratings.csv"]
+
+
 def test_a_release_that_a_killed_run_had_moved_aside_is_put_back(tmp_path):
     target = tmp_path / "r"
     root = leftover(target)

@@ -37,7 +37,7 @@ from dpsr.pipeline.progress import announce
 from dpsr.privacy.ledger.ledger import Budget, Charge
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, atomic_folder, check_disk_space, check_target, expected_bytes, write_release
-from dpsr.release.folder.write import AnyContents
+from dpsr.release.folder.write import AnyContents, clear_leftovers
 from dpsr.release.keys import SigningKey
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
@@ -66,9 +66,10 @@ def check_order(
     overwrite: bool,
     signer: SigningKey | None = None,
 ) -> None:
-    """Refuse what needs no ratings to be refused."""
+    """Refuse what needs no ratings to be refused; drafts that killed runs left beside the target go in any case."""
     check_epsilon(estimator.epsilon)
     estimator.check()
+    clear_leftovers(target)
     check_target(target, overwrite=overwrite)
     if account is None and signer is None:
         return
