@@ -175,6 +175,35 @@ def test_the_draft_of_a_killed_run_is_removed_and_that_of_a_living_one_stays(tmp
     assert (target / "manifest.json").read_text() == "new"
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_another_run_is_writing_is_refused_before_the_charge(ratings, tmp_path, overwrite):
+    """Two equal commands at once were both charged, and one of them came too late for its place."""
+    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "1")
+    account = Account.open(str(tmp_path / "l.db"), None, 0.1)
+    with atomic_folder(tmp_path / "r") as draft:
+        with pytest.raises(ReleaseError, match=r"another run is writing the release r\. Wait until it ends"):
+            publish(ratings, DPSR(0.1), tmp_path / "r", account=account, overwrite=overwrite)
+        fill(draft, "first")
+    assert ledger.budget().charges == 0
+    assert (tmp_path / "r" / "manifest.json").read_text() == "first"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "r"]
+
+
+def test_a_place_that_was_taken_a_moment_ago_is_refused_before_the_charge(ratings, tmp_path, monkeypatch):
+    """The other run ended after this one had looked at the place, and before it looked for others at work."""
+    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "1")
+    account = Account.open(str(tmp_path / "l.db"), None, 0.1)
+
+    def ended(path, mine):
+        fill(path, "first")
+
+    monkeypatch.setattr("dpsr.release.folder.write._refuse_second", ended)
+    with pytest.raises(ReleaseError, match="the folder r exists already"):
+        publish(ratings, DPSR(0.1), tmp_path / "r", account=account)
+    assert ledger.budget().charges == 0
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "r"]
+
+
 @pytest.mark.parametrize("inside", [[], ["r"]])
 def test_the_draft_of_a_run_killed_at_its_very_end_is_removed_by_the_same_command(dpsr, tmp_path, inside):
     """The release is in its place, or has changed places with the old one; the command is refused, and tidies up."""
