@@ -2,11 +2,12 @@
 
 import errno
 import os
+import shutil
 
 import pytest
 from small_ratings import options, write_csv
 
-from dpsr.errors import LedgerError
+from dpsr.errors import DataError, LedgerError
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.privacy.vault.journal import Journal
 
@@ -150,6 +151,19 @@ def test_a_working_folder_that_is_full_is_named_and_what_was_paid_is_not_lost(re
     assert "The same command goes on from the working folder, without another charge" in outcome.err
     assert release().code == 0
     assert paid(ledger) == (1, 1)
+
+
+def test_a_working_folder_that_somebody_deleted_is_not_said_to_be_there(release, ledger, tmp_path, monkeypatch):
+    def deleted(*asked):
+        shutil.rmtree(tmp_path / "w")
+        raise DataError("a block is missing.")
+
+    with monkeypatch.context() as during:
+        during.setattr(Journal, "keep", deleted)
+        outcome = release()
+    assert outcome.code == 2
+    assert "was charged before that and stays spent." in outcome.err
+    assert "goes on" not in outcome.err
 
 
 def test_an_interrupt_says_that_the_same_command_goes_on(release, ledger, tmp_path, monkeypatch):

@@ -227,4 +227,5 @@ def _with_the_price(error: DpsrError, account: Account | None, journal: Journal 
     """The same error, and what it has cost unless that is nothing."""
     if account is None or account.was_charged() is False:
         return error
-    return type(error)(f"{error} Note: {account.spent(kept=journal is not None)}")
+    kept = journal is not None and journal.notes_charge(account.charge_id)
+    return type(error)(f"{error} Note: {account.spent(kept=kept)}")

@@ -72,6 +72,10 @@ class Journal:
         """Write down the id under which this run is to be charged, before it is."""
         _write(self._folder / CHARGE, charge_id)
 
+    def notes_charge(self, charge_id: str) -> bool:
+        """Whether the folder still says so: somebody may have deleted it meanwhile."""
+        return noted_charge(self._folder) == charge_id
+
     def forget_charge(self) -> None:
         """It was refused."""
         (self._folder / CHARGE).unlink(missing_ok=True)
