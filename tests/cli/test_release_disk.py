@@ -212,6 +212,10 @@ def test_the_draft_of_a_run_killed_at_its_very_end_is_removed_by_the_same_comman
     root = leftover(tmp_path / "r")
     for name in inside:
         fill(root / name, "old")
+    blocks = tmp_path / ".r.000000000000.work"  # raw ones, if it was killed before they were deleted
+    blocks.mkdir()
+    for name in ("dpsr-work", "level-00000.block.parquet"):
+        (blocks / name).write_bytes(b"made by dpsr, which removes it\n")
     assert dpsr("release", csv, *options(tmp_path / "r")).code == 2
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["r", "ratings.csv"]
 

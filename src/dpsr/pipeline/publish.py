@@ -66,10 +66,11 @@ def check_order(
     overwrite: bool,
     signer: SigningKey | None = None,
 ) -> None:
-    """Refuse what needs no ratings to be refused; drafts that killed runs left beside the target go in any case."""
+    """Refuse what needs no ratings to be refused; what killed runs left beside the target goes in any case."""
     check_epsilon(estimator.epsilon)
     estimator.check()
     clear_leftovers(target)
+    clear_dead_runs(target.parent)
     check_target(target, overwrite=overwrite)
     if account is None and signer is None:
         return
@@ -116,7 +117,6 @@ def publish(
     check_table(ratings, target)
     if account is not None:
         account.check(fingerprint_of(census_of(ratings), estimator.unit))
-    clear_dead_runs(target.parent)
     try:
         with atomic_folder(target, overwrite=overwrite) as draft:
             if account is None:
