@@ -491,8 +491,8 @@ ERRORS = (
         (
             (
                 publish._charged,
-                'announce("Charging the ledger")',
-                "_made(estimator, ratings, journal, None)",
+                "charge = _charge(",
+                "_made(estimator, ratings, journal, None); charge = _charge(",
             ),
         ),
         called(

@@ -1,6 +1,7 @@
 """`dpsr card`: the same page again, pictures beside their data, and no file of anybody's replaced unasked."""
 
 import json
+import os
 
 import pytest
 
@@ -33,6 +34,15 @@ def test_plots_come_as_svg_png_and_csv(dpsr, folder, tmp_path):
     record = json.loads(outcome.out)
     assert sorted(record["plots"]) == sorted(str(path) for path in (tmp_path / "plots").iterdir())
     assert len(record["plots"]) == 9
+
+
+def test_an_interrupt_leaves_no_draft(dpsr, folder, tmp_path, monkeypatch):
+    def interrupted(*places):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    assert dpsr("card", folder, "--out", tmp_path / "c.html").code == 130
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_file_that_exists_needs_force(dpsr, folder, tmp_path):

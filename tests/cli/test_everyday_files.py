@@ -1,8 +1,12 @@
 """A file as it comes, a catalogue with titles, and settings that need not be repeated."""
 
+import io
 import json
 import os
+import stat
+import subprocess
 import sys
+import tempfile
 
 import forked
 import pyarrow.parquet as pq
@@ -51,6 +55,33 @@ def test_ratings_may_come_through_a_pipe(here):
     unagreed = forked.run(command[:-1], text)
     assert unagreed.returncode == 2
     assert "--yes" in unagreed.stderr
+
+
+def test_what_came_through_the_pipe_of_a_killed_run_is_removed_by_the_next(here):
+    """Raw ratings stayed among the temporary files for good."""
+    text, environment = write_csv(here / "r.csv").read_text(), {**os.environ, "TMPDIR": str(here / "tmp")}
+    (here / "tmp").mkdir()
+    command = [sys.executable, "-m", "dpsr", "release", "-", *options("out")]
+    process = forked.Forked(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    process.stdin.write(text * 1_000)
+    process.stdin.flush()
+    while not any(file.stat().st_size for file in (here / "tmp").rglob("standard input")):
+        assert process.poll() is None, process.stderr.read()
+    process.kill()
+    process.communicate()
+    (left,) = (here / "tmp").iterdir()
+    assert (stat.S_IMODE(left.stat().st_mode), any(left.iterdir())) == (0o700, True)
+    run = forked.run(command, text, env=environment)
+    assert run.returncode == 0, run.stderr
+    assert not any((here / "tmp").iterdir())
+
+
+def test_a_pipe_that_finds_no_place_is_said_in_a_sentence(dpsr, here, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(here / "gone"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(write_csv(here / "r.csv").read_bytes())))
+    outcome = dpsr("release", "-", *options("out"))
+    assert outcome.code == 2
+    assert "standard input could not be kept: No such file or directory. Nothing was spent. Set TMPDIR" in outcome.err
 
 
 # -- titles

@@ -1,5 +1,6 @@
 """A disk that is full, fills up, or may not be written to: nothing half-written, and no charge for nothing."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from dpsr.pipeline.account import Account
 from dpsr.pipeline.progress import listening
 from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
-from dpsr.release.folder.write import atomic_folder, check_target, clear_leftovers
+from dpsr.release.folder.write import atomic_folder, check_target, clear_leftovers, sync
 
 
 @pytest.fixture
@@ -126,6 +127,22 @@ def test_a_folder_without_permission_is_refused_before_anything_is_read():
         locked.rmdir()
 
 
+def test_a_release_that_is_in_its_place_is_not_called_unwritten(ratings, tmp_path, monkeypatch):
+    """A network disk that cannot force the folder above to disk: the release was there, paid for, and denied."""
+    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "1")
+
+    def stubborn(entry):
+        if entry == tmp_path:
+            raise OSError(errno.EINVAL, "Invalid argument")
+        sync(entry)
+
+    monkeypatch.setattr("dpsr.release.folder.write.sync", stubborn)
+    done = publish(ratings, DPSR(0.1), tmp_path / "r", account=Account.open(str(tmp_path / "l.db"), None, 0.1))
+    assert done.folder == tmp_path / "r"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "r"]
+    assert (ledger.budget().charges, ledger.budget().releases) == (1, 1)
+
+
 # -- how a folder comes into its place
 
 
@@ -156,6 +173,51 @@ def test_the_draft_of_a_killed_run_is_removed_and_that_of_a_living_one_stays(tmp
     assert not dead.exists()
     assert all(other.exists() for other in others)
     assert (target / "manifest.json").read_text() == "new"
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_another_run_is_writing_is_refused_before_the_charge(ratings, tmp_path, overwrite):
+    """Two equal commands at once were both charged, and one of them came too late for its place."""
+    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "1")
+    account = Account.open(str(tmp_path / "l.db"), None, 0.1)
+    with atomic_folder(tmp_path / "r") as draft:
+        with pytest.raises(ReleaseError, match=r"another run is writing the release r\. Wait until it ends"):
+            publish(ratings, DPSR(0.1), tmp_path / "r", account=account, overwrite=overwrite)
+        fill(draft, "first")
+    assert ledger.budget().charges == 0
+    assert (tmp_path / "r" / "manifest.json").read_text() == "first"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "r"]
+
+
+def test_a_place_that_was_taken_a_moment_ago_is_refused_before_the_charge(ratings, tmp_path, monkeypatch):
+    """The other run ended after this one had looked at the place, and before it looked for others at work."""
+    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "1")
+    account = Account.open(str(tmp_path / "l.db"), None, 0.1)
+
+    def ended(path, mine):
+        fill(path, "first")
+
+    monkeypatch.setattr("dpsr.release.folder.write._refuse_second", ended)
+    with pytest.raises(ReleaseError, match="the folder r exists already"):
+        publish(ratings, DPSR(0.1), tmp_path / "r", account=account)
+    assert ledger.budget().charges == 0
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "r"]
+
+
+@pytest.mark.parametrize("inside", [[], ["r"]])
+def test_the_draft_of_a_run_killed_at_its_very_end_is_removed_by_the_same_command(dpsr, tmp_path, inside):
+    """The release is in its place, or has changed places with the old one; the command is refused, and tidies up."""
+    csv = write_csv(tmp_path / "ratings.csv")
+    assert dpsr("release", csv, *options(tmp_path / "r")).code == 0
+    root = leftover(tmp_path / "r")
+    for name in inside:
+        fill(root / name, "old")
+    blocks = tmp_path / ".r.000000000000.work"  # raw ones, if it was killed before they were deleted
+    blocks.mkdir()
+    for name in ("dpsr-work", "level-00000.block.parquet"):
+        (blocks / name).write_bytes(b"made by dpsr, which removes it\n")
+    assert dpsr("release", csv, *options(tmp_path / "r")).code == 2
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["r", "ratings.csv"]
 
 
 def test_a_release_that_a_killed_run_had_moved_aside_is_put_back(tmp_path):

@@ -205,10 +205,13 @@ def test_what_goes_wrong_after_the_charge_says_that_it_stays_spent(ratings, tmp_
 
 
 def test_two_runs_to_one_target_do_not_overwrite_each_other(ratings, tmp_path, ledger):
+    """The second is refused; what comes to the place in another way stays."""
     account = Account.open(str(tmp_path / "ledger.db"), None, 0.1)
 
     def meanwhile():
-        DPSR(1.0).fit(ratings).save(tmp_path / "r")
+        with pytest.raises(ReleaseError, match="another run is writing the release r"):
+            DPSR(1.0).fit(ratings).save(tmp_path / "r")
+        DPSR(1.0).fit(ratings).save(tmp_path / "elsewhere").rename(tmp_path / "r")
 
     with pytest.raises(ReleaseError, match="not empty"):
         publish(ratings, DPSR(0.1), tmp_path / "r", account=account, last_call=meanwhile)

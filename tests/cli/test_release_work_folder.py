@@ -16,9 +16,10 @@ from small_ratings import options, write_csv
 from dpsr.data import realistic
 from dpsr.data.fingerprint import fingerprint
 from dpsr.engine.raw import RawTable
-from dpsr.engine.work_folder import MARK, clear, clear_dead_runs, hidden_folder
+from dpsr.engine.work_folder import MARK, RUN, chosen_folder, clear, clear_dead_runs, hidden_folder
 from dpsr.errors import ReleaseError
 from dpsr.privacy.ledger.ledger import Ledger
+from dpsr.privacy.vault.journal import Journal
 from dpsr.release.folder.write import atomic_folder
 
 
@@ -293,6 +294,100 @@ def test_a_run_that_was_told_to_end_after_an_answer_can_go_on(csv, tmp_path):
     assert again.returncode == 0, complaint
     assert before["values"]
     assert not (tmp_path / "w").exists()
+
+
+class KilledError(BaseException):
+    """As if the process had ended here."""
+
+
+def killed_at_deletion(monkeypatch, number):
+    """From now on the process ends when so many files of working folders are deleted."""
+    from dpsr.engine import work_folder
+
+    delete, done = work_folder._delete, [0]
+
+    def killed(entry):
+        counts = not entry.name.startswith(work_folder.STORE)  # which is cleared before
+        if counts and done[0] == number:
+            raise KilledError
+        delete(entry)
+        done[0] += counts
+
+    monkeypatch.setattr(work_folder, "_delete", killed)
+
+
+NAMES = ["answer-000.json", "answer-001.json", RUN, "symbol-00000.block.parquet", "level-00000.block.parquet"]
+
+
+@pytest.mark.parametrize("number", range(len(NAMES) + 1))
+def test_a_folder_whose_clearing_was_killed_is_never_gone_on_from(tmp_path, monkeypatch, number):
+    folder = tmp_path / "w"
+    folder.mkdir()
+    for name in (*NAMES, MARK):
+        (folder / name).write_text(name)
+    with monkeypatch.context() as during:
+        killed_at_deletion(during, number)
+        if number < len(NAMES):
+            with pytest.raises(KilledError):
+                clear(folder)
+        else:
+            clear(folder)
+    left = sorted(place.name for place in folder.iterdir())
+    assert len(left) == (len(NAMES) - number + 1 if number < len(NAMES) else 0)
+    with chosen_folder(folder):
+        found = sorted(place.name for place in folder.iterdir())
+        assert found == (left if number == 0 else [MARK])
+
+
+def test_answers_left_of_a_release_that_is_there_are_not_those_of_the_next(dpsr, csv, tmp_path, monkeypatch):
+    """Killed while the working folder is cleared: other ratings would have had the old answers, without a word."""
+    work = ["--work", tmp_path / "w"]
+    with monkeypatch.context() as during:
+        killed_at_deletion(during, 1)
+        with pytest.raises(KilledError):
+            dpsr(*on_disk(csv, tmp_path / "r", *work))
+    assert (tmp_path / "r" / "manifest.json").exists()
+    assert any((tmp_path / "w").glob("answer-*.json"))
+    csv.write_text(csv.read_text().replace(",5\n", ",1\n"))
+    answered, found = Journal.answered, []
+    monkeypatch.setattr(Journal, "answered", lambda *asked: found.append(answered(*asked)) or found[-1])
+    outcome = dpsr(*on_disk(csv, tmp_path / "other", *work))
+    assert outcome.code == 0, outcome.err
+    assert found
+    assert all(answer is None for answer in found)
+    assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize("number", [0, 1, 5])
+def test_raw_ratings_left_beside_a_release_that_is_there_are_deleted_or_named(dpsr, csv, tmp_path, monkeypatch, number):
+    """Killed when the release was in its place: the same command found it there, and said nothing of the blocks."""
+    work = ["--work", tmp_path / "w"]
+    with monkeypatch.context() as during:
+        killed_at_deletion(during, number)
+        with pytest.raises(KilledError):
+            dpsr(*on_disk(csv, tmp_path / "r", *work))
+    assert any((tmp_path / "w").glob("level-*"))
+    outcome = dpsr(*on_disk(csv, tmp_path / "r", *work))
+    said = " ".join(outcome.err.split())
+    assert outcome.code == 2
+    assert "the folder r exists already" in said
+    assert (tmp_path / "w").exists() == (number == 0)
+    assert ("holds raw ratings of a run that was killed: give another --out" in said) == (number == 0)
+    if number == 0:
+        assert dpsr(*on_disk(csv, tmp_path / "other", *work)).code == 0
+        assert not (tmp_path / "w").exists()
+
+
+def test_a_target_that_exists_says_nothing_of_the_folder_of_a_living_run(dpsr, csv, tmp_path):
+    assert dpsr("release", csv, *options(tmp_path / "r")).code == 0
+    living = at_the_question(tmp_path, "--work", "w")
+    try:
+        outcome = dpsr(*on_disk(csv, tmp_path / "r", "--work", tmp_path / "w"))
+        assert outcome.code == 2
+        assert "raw ratings" not in outcome.err
+        assert any((tmp_path / "w").glob("level-*"))
+    finally:
+        living.communicate("n\n")
 
 
 # -- the fingerprint of what was read

@@ -6,11 +6,11 @@ import shutil
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
@@ -162,12 +162,25 @@ class Reading(FileReading):
 
 @contextmanager
 def local_file(source: RatingsSource) -> Iterator[Path]:
-    """The file; what comes through a pipe is kept in one that nobody else can read, as long as it is needed."""
+    """The file; what comes through a pipe is kept in one that nobody else can read, as long as it is needed.
+
+    What a run that was killed has left is removed by the next one that reads from a pipe.
+    """
     if not source.is_stdin:
         yield Path(source.text)
         return
-    with TemporaryDirectory(prefix="dpsr.") as folder:
-        path = Path(folder) / "standard input"
-        with path.open("wb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
+    from dpsr.engine.work_folder import PIPED, create_private, passing_folder
+    from dpsr.errors import DataError
+
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(passing_folder(Path(gettempdir()), "dpsr"))
+            path = create_private(folder / PIPED)
+            with path.open("wb") as copy:
+                shutil.copyfileobj(sys.stdin.buffer, copy)
+        except OSError as error:
+            raise DataError(
+                f"standard input could not be kept: {error.strerror or error}. Nothing was spent. "
+                "Set TMPDIR to a folder with room, or save it to a file."
+            ) from error
         yield path

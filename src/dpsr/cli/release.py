@@ -122,11 +122,14 @@ def release(
     account, shown = None, err if as_json else out
     try:
         from dpsr.data.files.catalogue import read_catalogue
+        from dpsr.engine.work_folder import left_behind
+        from dpsr.errors import ReleaseError
         from dpsr.pipeline.account import Account
         from dpsr.pipeline.dpsr import build
         from dpsr.pipeline.likes import check_likes
         from dpsr.pipeline.made_up import check_made_up
         from dpsr.pipeline.publish import check_order, check_table, publish
+        from dpsr.privacy.vault.journal import noted_charge
 
         check_asking(as_json, yes, ratings)
         check_engine(engine, memory, work)
@@ -147,8 +150,13 @@ def release(
         if ledger is None:  # typer passes over an empty variable
             ledger = os.environ.get("DPSR_LEDGER")
         if ledger is not None:  # an empty one is a variable nobody set, and no wish to go uncharged
-            account = Account.open(ledger, dataset, epsilon, note, unit=protects, delta=delta)
-        check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
+            resumes = None if work is None else noted_charge(work)
+            account = Account.open(ledger, dataset, epsilon, note, unit=protects, delta=delta, resumes=resumes)
+        try:
+            check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
+        except ReleaseError as error:
+            left = "" if work is None else left_behind(work)
+            raise ReleaseError(f"{error} {left}".rstrip()) from error
         when = timestamp if timestamps else ""
         reading: Reading | LikesReading = LikesReading(ratings, user, item, weight, "", delimiter, query)
         if not rows:
@@ -180,7 +188,8 @@ def release(
                     people=people,
                 )
     except KeyboardInterrupt:
-        spent = "nothing was spent." if account is None else account.spent()
+        kept = account is not None and work is not None and noted_charge(work) == account.charge_id
+        spent = "nothing was spent." if account is None else account.spent(kept=kept)
         raise InterruptedByHandError(f"interrupted; nothing was written; {spent}") from None
     if as_json:
         typer.echo(json.dumps(record(done, account), indent=2))

@@ -66,16 +66,17 @@ def price(account: Account) -> str:
     """What the ledger has, and will have."""
     from dpsr.certify.amounts import written_down
 
-    budget = account.budget
+    budget, name = account.budget, f"[bold]{escape(account.dataset)}[/bold] in {escape(str(account.ledger))}"
+    if account.paid is not None:
+        return f"Goes on from a run that was charged to {name}: nothing more is charged."
     amounts = [("epsilon", budget.left_epsilon, budget.epsilon, account.price)]
     if budget.delta:
         amounts.append(("delta", budget.left_delta, budget.delta, account.price_delta))
     left = "; ".join(
-        f"{name} = {written_down(now)} is left of {written_down(total)}, {written_down(now - price)} will be"
-        for name, now, total, price in amounts
+        f"{what} = {written_down(now)} is left of {written_down(total)}, {written_down(now - price)} will be"
+        for what, now, total, price in amounts
     )
-    charged = f"Charges [bold]{escape(account.dataset)}[/bold] in {escape(str(account.ledger))}"
-    return f"{charged}: {left}. A charge is never refunded."
+    return f"Charges {name}: {left}. A charge is never refunded."
 
 
 def report(done: Published, account: Account | None) -> str:

@@ -1,6 +1,7 @@
 """The folder in which blocks of raw ratings are kept meanwhile: for its owner alone, locked, and emptied by name.
 
-    chosen by a person            emptied when the release is there; stays if the run dies with answers to go on from
+    chosen by a person            emptied when the release is there; stays if the run dies with a charge or answers;
+                                  without the file `run.json`, which goes first, it is left of a clearing and emptied
     hidden, beside the release    .NAME.XXXXXXXXXXXX.work: emptied in any case; of a killed run, by the next one
 
 The folder has mode 0700 and its files 0600. A lock on the file `dpsr-work` says that its run lives: nobody else uses
@@ -25,12 +26,18 @@ from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
 
 MARK, STORE, SPILLED, KEY = "dpsr-work", "ingest.duckdb", "ingest.duckdb.sorting", "fingerprint.key"
+PIPED = "standard input"
+"""What came through a pipe, under the name that messages have for it."""
+
+RUN, CHARGE = "run.json", "charge.json"
+"""Which run's answers a chosen folder holds, without which nobody goes on from them; which charge pays for them."""
+
 _MADE_HERE = b"made by dpsr, which removes it\n"
 
 _COLUMN = re.compile(r"[a-z_]+")
 _OURS = re.compile(
     rf"{_COLUMN.pattern}-\d{{5}}\.block\.(parquet|partial)|ingest\.duckdb(\.wal|\.sorting)?|fingerprint\.key|"
-    r"run\.(json|partial)|answer-\d{3}\.(json|partial)|dpsr-work"
+    r"(run|charge)\.(json|partial)|answer-\d{3}\.(json|partial)|dpsr-work|standard input"
 )
 _SPILLED_FILE = re.compile(r"duckdb_temp_.*")
 _HIDDEN = re.compile(r"\..+\.[0-9a-f]{12}\.work")
@@ -68,6 +75,8 @@ def chosen_folder(path: Path) -> Iterator[Path]:
             folder.mkdir(mode=0o700)
         folder.chmod(0o700)
         with _owned(folder, path, made=made):
+            if not (folder / RUN).exists():
+                _delete_ours(folder)
             yield from _until_released(folder)
     except OSError as error:
         raise DataError(
@@ -77,11 +86,11 @@ def chosen_folder(path: Path) -> Iterator[Path]:
 
 
 def _until_released(folder: Path) -> Iterator[Path]:
-    """The folder, then nothing of ours in it; but the answers of a run that failed stay, with all it needs."""
+    """The folder, then nothing of ours in it; but what was paid for or answered stays, with all that is needed."""
     try:
         yield folder
     except BaseException:
-        if not any(folder.glob("answer-*.json")):
+        if not (folder / CHARGE).exists() and not any(folder.glob("answer-*.json")):
             clear(folder)
         raise
     left = clear(folder)
@@ -95,27 +104,36 @@ def _until_released(folder: Path) -> Iterator[Path]:
 @contextmanager
 def hidden_folder(beside: Path) -> Iterator[Path]:
     """A folder beside a release that is to come; it is gone in the end, and so are those of runs that were killed."""
-    clear_dead_runs(beside.parent)
     missing = [parent for parent in (beside.parent, *beside.parent.parents) if not parent.exists()]
-    folder = beside.parent / f".{beside.name}.{secrets.token_hex(6)}.work"
     try:
         beside.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700)
-        with _owned(folder, folder, made=True):
-            try:
-                yield folder
-            finally:
-                clear(folder)
+        with passing_folder(beside.parent, beside.name) as folder:
+            yield folder
     except OSError as error:
         raise DataError(
             f"no working folder could be made beside the release: {error.strerror or error}. Nothing was released. "
             "Give one with --work FOLDER."
         ) from error
     finally:
-        clear(folder)  # once more: Ctrl-C may have stopped the first
         with suppress(OSError):
             for parent in missing:  # made for a release that did not come
                 parent.rmdir()
+
+
+@contextmanager
+def passing_folder(parent: Path, name: str) -> Iterator[Path]:
+    """A hidden folder in `parent` that is gone in the end; so are those there of runs that were killed."""
+    clear_dead_runs(parent)
+    folder = parent / f".{name}.{secrets.token_hex(6)}.work"
+    try:
+        folder.mkdir(mode=0o700)
+        with _owned(folder, folder, made=True):
+            try:
+                yield folder
+            finally:
+                clear(folder)
+    finally:
+        clear(folder)  # once more: Ctrl-C may have stopped the first
 
 
 def clear_dead_runs(parent: Path) -> None:
@@ -134,22 +152,48 @@ def clear_dead_runs(parent: Path) -> None:
                     folder.rmdir()  # killed before it was marked, and then it is empty
 
 
+def left_behind(path: Path) -> str:
+    """What a killed run left in a folder a person chose, in a sentence; a clearing that was killed is ended here."""
+    folder = path.resolve()
+    try:
+        handle = lock(folder / MARK)  # fails while its run lives, and where there was none
+    except OSError:
+        return ""
+    try:
+        if not (folder / RUN).exists():
+            clear(folder)
+            return ""
+    finally:
+        os.close(handle)
+    return (
+        f"The working folder {quoted(str(path))} holds raw ratings of a run that was killed: give another --out to go "
+        "on from it, or delete it."
+    )
+
+
 def clear(folder: Path) -> list[str]:
     """Delete what is ours, the mark last, and the folder itself if dpsr made it; the names that could not be."""
-    left: list[str] = []
     if not folder.is_dir():
-        return left
-    for entry in [place for place in folder.iterdir() if _OURS.fullmatch(place.name) and place.name != MARK]:
-        try:
-            _delete(entry)
-        except OSError:
-            left.append(entry.name)
+        return []
+    left = _delete_ours(folder)
     if not left:
         with suppress(OSError):
             made = (folder / MARK).read_bytes() == _MADE_HERE
             (folder / MARK).unlink()
             if made:
                 folder.rmdir()
+    return left
+
+
+def _delete_ours(folder: Path) -> list[str]:
+    """Delete what is ours but the mark: first the name of the run, so that nobody goes on with half of its answers."""
+    left = []
+    ours = [place for place in folder.iterdir() if _OURS.fullmatch(place.name) and place.name != MARK]
+    for entry in sorted(ours, key=lambda place: place.name != RUN):
+        try:
+            _delete(entry)
+        except OSError:
+            left.append(entry.name)
     return left
 
 

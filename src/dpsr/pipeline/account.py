@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -23,6 +24,7 @@ import pyarrow as pa
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import as_written, check_epsilon, written_up
 from dpsr.errors import LedgerError, PrivacyError
+from dpsr.privacy.ledger.event import Event
 from dpsr.privacy.ledger.ledger import Budget, Charge, Ledger
 from dpsr.types import Census
 
@@ -79,6 +81,7 @@ class Account:
     """A data set's budget in a ledger, and the id under which this run will be charged to it.
 
     `same_data` and `another_file` are what somebody answered where the ratings do not fit the name (`mismatch`).
+    `paid` is the charge of a run that was killed and now goes on: it has paid for no release, and pays for this one.
     """
 
     ledger: Ledger
@@ -90,6 +93,7 @@ class Account:
     same_data: bool = False
     another_file: bool = False
     charge_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    paid: Event | None = None
 
     @classmethod
     def open(
@@ -103,15 +107,21 @@ class Account:
         another_file: bool = False,
         unit: str = "value",
         delta: float | None = None,
+        resumes: str | None = None,
     ) -> Account:
         """The budget of `dataset`, or of the only data set in the ledger, for a release at `epsilon`.
 
         The price is the decimal somebody wrote, so that ten times 0.1 is 1; one that is not left is refused here.
+        `resumes` is the id under which a killed run, which this one goes on from, was to be charged.
         """
         price, ledger = as_written(check_epsilon(epsilon)), Ledger.open(url)
         budget, price_delta = ledger.budget(dataset), as_written(delta or 0.0)
+        account = cls(ledger, budget.dataset, price, price_delta, unit, note, same_data, another_file)
+        paid = None if resumes is None else ledger.unused_charge(budget.dataset, resumes)
+        if resumes and paid and (paid.epsilon, paid.delta, budget.unit) == (price, price_delta, unit):
+            return replace(account, charge_id=resumes, paid=paid)
         budget.check(price, price_delta, unit)
-        return cls(ledger, budget.dataset, price, price_delta, unit, note, same_data, another_file)
+        return account
 
     @property
     def budget(self) -> Budget:
@@ -144,7 +154,14 @@ class Account:
             raise PrivacyError(f"{words} If that is as it should be, say so with {answer}=True (or {option}).")
 
     def charge(self, method: str, fingerprint: str | None = None) -> Charge:
-        """Pay; after this the ledger knows `charge_id`, and whose ratings it was for."""
+        """Pay, unless that was done; after this the ledger knows `charge_id`, and whose ratings it was for."""
+        if self.paid is not None:
+            if (self.paid.method, self.paid.fingerprint) != (method, fingerprint):
+                raise PrivacyError(
+                    "the working folder's charge was for other ratings or another method. Nothing was drawn. Give an "
+                    "empty folder with --work."
+                )
+            return Charge.of(self.paid, self.unit)
         facts = {"method": method, "note": self.note, "charge_id": self.charge_id}
         return self.ledger.charge(
             self.dataset, self.price, self.price_delta, unit=self.unit, fingerprint=fingerprint, **facts
@@ -163,9 +180,17 @@ class Account:
         except LedgerError:
             return None
 
-    def spent(self) -> str:
-        """What this run has cost so far, in words."""
+    def spent(self, *, kept: bool = False) -> str:
+        """What this run has cost so far, in words, and how to go on if its working folder was `kept`."""
         price, charged = f"epsilon = {written_up(self.price)} of {self.dataset!r}", self.was_charged()
         if charged is None:
             return f"the ledger does not answer, and {price} may have been charged."
-        return f"{price} was charged before that and stays spent." if charged else "nothing was charged to the ledger."
+        if not charged:
+            return "nothing was charged to the ledger."
+        again = " The same command goes on from the working folder, without another charge."
+        return f"{price} was charged before that and stays spent.{again if kept and self._unused() else ''}"
+
+    def _unused(self) -> bool:
+        with suppress(LedgerError):
+            return self.ledger.unused_charge(self.dataset, self.charge_id) is not None
+        return False

@@ -72,12 +72,13 @@ def _write_files(files: Mapping[Path, bytes], *, overwrite: bool) -> list[Path]:
         for path, written in drafts.items():
             os.replace(written, path)
     except OSError as error:
-        for written in drafts.values():
-            written.unlink(missing_ok=True)
         raise ReleaseError(
             f"{path.name} could not be written: {error.strerror or error}. "
             "Choose a folder with enough room where you may write."
         ) from error
+    finally:
+        for written in drafts.values():
+            written.unlink(missing_ok=True)
     return list(files)
 
 

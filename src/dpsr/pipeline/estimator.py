@@ -187,7 +187,7 @@ class PrivateRecommender(Parameters, ABC):
                 return self.fit_ratings(raw)
             self.check()
             check_payable(seeded=self.random_state is not None, as_published=self.as_published)
-            answers = {"same_data": same_data, "another_file": another_file}
+            answers: dict[str, Any] = {"same_data": same_data, "another_file": another_file}
             account = Account.open(
                 str(ledger), dataset, self.epsilon, note, **answers, unit=self.unit, delta=self.delta
             )

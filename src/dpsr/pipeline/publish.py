@@ -1,15 +1,16 @@
 """From raw ratings to a release folder, charged to a ledger: the order of steps, and nothing else.
 
     1. refuse what can be refused           target, room, method, budget, another file: nothing is spent
-    2. charge                               in one transaction of the ledger
+    2. charge                               in one transaction of the ledger; a run that goes on has been charged
     3. draw noise, fit                      the estimator's own three stages; the certificate names the charge
     4. write the folder beside its place    signed, if a key was given; forced to disk
     5. record certificate and manifest      the ledger refuses one that is not private, too dear or another charge's
     6. rename                               the release is there, whole
 
 So what is visible was recorded, what was recorded was charged, and nothing was drawn before it was charged. Whatever
-goes wrong after step 2 wastes the charge and leaks nothing. A certificate is bound to its charge and a charge to one
-manifest, so that no other folder passes for the one that was paid for (`recorded_in`).
+goes wrong after step 2 leaks nothing and wastes the charge, unless a working folder was chosen. A charge without a
+release has paid for nothing that anybody saw, so the run that goes on from there takes it. A certificate is bound to
+its charge and a charge to one manifest, so that no other folder passes for the one that was paid for (`recorded_in`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.manifest import MANIFEST, sha256_of
 from dpsr.engine.raw import InteractionTable, RawInteractions, RawRatings, RawTable, raw_table
 from dpsr.engine.work_folder import clear_dead_runs
-from dpsr.errors import DpsrError, LedgerError, ParameterError, ReleaseError
+from dpsr.errors import DpsrError, LedgerError, ParameterError, PrivacyError, ReleaseError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.dpsr import DPSR
 from dpsr.pipeline.estimator import check_enough
@@ -33,10 +34,10 @@ from dpsr.pipeline.likes import check_likes
 from dpsr.pipeline.made_up import check_made_up, with_made_up
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.progress import announce
-from dpsr.privacy.ledger.ledger import Budget
+from dpsr.privacy.ledger.ledger import Budget, Charge
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, atomic_folder, check_disk_space, check_target, expected_bytes, write_release
-from dpsr.release.folder.write import AnyContents
+from dpsr.release.folder.write import AnyContents, clear_leftovers
 from dpsr.release.keys import SigningKey
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
@@ -65,9 +66,11 @@ def check_order(
     overwrite: bool,
     signer: SigningKey | None = None,
 ) -> None:
-    """Refuse what needs no ratings to be refused."""
+    """Refuse what needs no ratings to be refused; what killed runs left beside the target goes in any case."""
     check_epsilon(estimator.epsilon)
     estimator.check()
+    clear_leftovers(target)
+    clear_dead_runs(target.parent)
     check_target(target, overwrite=overwrite)
     if account is None and signer is None:
         return
@@ -114,7 +117,6 @@ def publish(
     check_table(ratings, target)
     if account is not None:
         account.check(fingerprint_of(census_of(ratings), estimator.unit))
-    clear_dead_runs(target.parent)
     try:
         with atomic_folder(target, overwrite=overwrite) as draft:
             if account is None:
@@ -125,9 +127,9 @@ def publish(
             last_call()
     except MemoryError:
         error = ReleaseError("there is not enough memory for these ratings. Run it on a larger machine.")
-        raise _with_the_price(error, account) from None
+        raise _with_the_price(error, account, journal) from None
     except DpsrError as error:
-        raise _with_the_price(error, account) from error
+        raise _with_the_price(error, account, journal) from error
     return Published(target, certificate, None if account is None else _budget_if_possible(account), digest)
 
 
@@ -142,14 +144,26 @@ def _charged(
     people: int | None,
 ) -> tuple[Certificate, str]:
     """Charge, fit, write, record; the certificate and the manifest's SHA-256."""
-    announce("Charging the ledger")
-    charge = account.charge(estimator.charged_as, fingerprint_of(census_of(ratings), estimator.unit))
+    charge = _charge(account, estimator.charged_as, fingerprint_of(census_of(ratings), estimator.unit), journal)
     paid = estimator.unfitted().set_params(**charge.settings)
     contents = _finished(_made(paid, ratings, journal, charge.reference), catalogue, people)
     charge.check(contents.certificate)
     digest = _write(contents, account.budget, draft, signer)
     account.ledger.record(charge, contents.certificate, manifest=digest)
     return contents.certificate, digest
+
+
+def _charge(account: Account, method: str, fingerprint: str | None, journal: Journal | None) -> Charge:
+    """Pay, noting beforehand under which id; or take what a killed run has paid."""
+    announce("Charging the ledger" if account.paid is None else "Going on with what was charged")
+    if journal is not None:
+        journal.note_charge(account.charge_id)
+    try:
+        return account.charge(method, fingerprint)
+    except PrivacyError:
+        if journal is not None and account.was_charged() is False:
+            journal.forget_charge()
+        raise
 
 
 def _made(
@@ -209,8 +223,9 @@ def _budget_if_possible(account: Account) -> Budget | None:
     return None
 
 
-def _with_the_price(error: DpsrError, account: Account | None) -> DpsrError:
+def _with_the_price(error: DpsrError, account: Account | None, journal: Journal | None) -> DpsrError:
     """The same error, and what it has cost unless that is nothing."""
     if account is None or account.was_charged() is False:
         return error
-    return type(error)(f"{error} Note: {account.spent()}")
+    kept = journal is not None and journal.notes_charge(account.charge_id)
+    return type(error)(f"{error} Note: {account.spent(kept=kept)}")

@@ -1,15 +1,17 @@
 """A table in a file of its own, such as everybody's lists: whole or not at all.
 
-It is written piece by piece beside its place, forced to disk and renamed into it when the last piece is written. The
-extension decides the format: `.parquet`, or `.csv` for people.
+It is written piece by piece beside its place, forced to disk and renamed into it when the last piece is written. What a
+killed run left of it may be people's own lists: the next one that writes the same file removes it, unless its owner
+still holds the lock on it. The extension decides the format: `.parquet`, or `.csv` for people.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from dpsr.engine.work_folder import lock
 from dpsr.errors import ReleaseError
 
 FORMATS = (".parquet", ".csv")
@@ -26,12 +29,13 @@ FORMATS = (".parquet", ".csv")
 def atomic_table(path: Path, schema: pa.Schema, *, overwrite: bool = False) -> Iterator[Any]:
     """A writer with `write_table`; the file is there once the block ends well, and nothing is left otherwise."""
     check_file(path, overwrite=overwrite)
-    draft: Path | None = None
+    _clear_leftovers(path)
+    draft, held = path.parent / f".{path.name}.{secrets.token_hex(6)}.partial", -1
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
-        draft = Path(name)
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with suppress(OSError, ImportError):  # without locks (some network disks, Windows) nobody removes it
+                held = lock(draft)
             writer = pq.ParquetWriter if path.suffix.lower() == ".parquet" else pacsv.CSVWriter
             with writer(file, schema) as rows:
                 yield rows
@@ -45,8 +49,20 @@ def atomic_table(path: Path, schema: pa.Schema, *, overwrite: bool = False) -> I
             "Choose a place with enough room that you may write to."
         ) from error
     finally:
-        if draft is not None:
-            draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink()
+        with suppress(OSError):
+            os.close(held)
+
+
+def _clear_leftovers(path: Path) -> None:
+    """Remove drafts of killed runs."""
+    for draft in sorted(path.parent.glob(f".{escape(path.name)}.{'[0-9a-f]' * 12}.partial")):
+        if draft.is_file() and not draft.is_symlink():
+            with suppress(OSError, ImportError):
+                handle = lock(draft)  # fails while its owner lives
+                draft.unlink()
+                os.close(handle)
 
 
 def check_file(path: Path, *, overwrite: bool = False) -> None:

@@ -164,6 +164,11 @@ class Ledger:
             session.lock(_queue(dataset))
             return charge_id in log_of(session, dataset, format_of(session)).read().charges
 
+    def unused_charge(self, dataset: str, charge_id: str) -> Event | None:
+        """A charge that has paid for no release yet: nothing that it was for has been seen."""
+        events = [event for event in self.history(dataset) if event.charge == charge_id]
+        return events[0] if [event.kind for event in events] == ["charge"] else None
+
     def budget(self, dataset: str | None = None) -> Budget:
         """The budget of `dataset`, or of the only one there is."""
         found = self.budgets()

@@ -221,10 +221,13 @@ def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             root.mkdir(mode=0o700)
             handle = _own(root)
+            _refuse_second(path, root)
+            check_target(path, overwrite=overwrite)  # once more: another run may have ended just now
             yield root / path.name
             _swap_in(root / path.name, path, overwrite=overwrite)
-            for parent in (path, *missing):
-                sync(parent.parent)
+            with suppress(OSError):  # it is there; some network disks cannot force a folder
+                for parent in (path, *missing):
+                    sync(parent.parent)
         finally:
             _discard(root, path, missing)
     except OSError as error:
@@ -235,11 +238,29 @@ def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
             os.close(handle)
 
 
+def _drafts(path: Path) -> list[Path]:
+    """The hidden folders beside `path` in which it is written, or was."""
+    found = sorted(path.parent.glob(f".{_escaped(path.name)}.{'[0-9a-f]' * 12}.partial"))
+    return [root for root in found if root.is_dir() and not root.is_symlink()]
+
+
+def _refuse_second(path: Path, mine: Path) -> None:
+    """Refuse to write what a living run is writing: one of the two would have been paid for and thrown away."""
+    for root in _drafts(path):
+        try:
+            if root != mine:
+                os.close(lock(root))
+        except BlockingIOError:
+            raise ReleaseError(
+                f"another run is writing the release {path.name}. Wait until it ends, or choose another name."
+            ) from None
+        except OSError:  # it has ended, or there are no locks
+            continue
+
+
 def clear_leftovers(path: Path) -> None:
     """Remove drafts of killed runs, and put back a release that one of them had moved aside."""
-    for root in sorted(path.parent.glob(f".{_escaped(path.name)}.{'[0-9a-f]' * 12}.partial")):
-        if root.is_symlink() or not root.is_dir():
-            continue
+    for root in _drafts(path):
         with suppress(OSError):
             handle = lock(root)  # fails while its owner lives
             if (root / _ASIDE).is_dir() and not path.exists():

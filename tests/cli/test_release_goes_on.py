@@ -1,0 +1,179 @@
+"""A release on disk that was killed goes on with the charge it has paid: one charge, one release, and no dead end."""
+
+import errno
+import os
+import shutil
+
+import pytest
+from small_ratings import options, write_csv
+
+from dpsr.errors import DataError, LedgerError
+from dpsr.privacy.ledger.ledger import Ledger
+from dpsr.privacy.vault.journal import Journal
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """All that is allowed is one release."""
+    write_csv(tmp_path / "ratings.csv")
+    return Ledger.create(str(tmp_path / "l.db"), "films", "2")
+
+
+@pytest.fixture
+def release(dpsr, tmp_path):
+    def run(*more, book="l.db", out="r"):
+        words = ["--engine", "disk", "--work", tmp_path / "w", "--ledger", tmp_path / book, *more]
+        return dpsr("release", tmp_path / "ratings.csv", *options(tmp_path / out, epsilon="2"), *words)
+
+    return run
+
+
+class KilledError(BaseException):
+    """As if the process had ended here."""
+
+
+def killed_in(monkeypatch, owner, name, number=0, *, after=False):
+    """The process ends when this is called for that time, before it does anything or when it has."""
+    real, calls = getattr(owner, name), [0]
+
+    def killed(*asked, **named):
+        calls[0] += 1
+        if calls[0] > number and not after:
+            raise KilledError
+        answer = real(*asked, **named)
+        if calls[0] > number:
+            raise KilledError
+        return answer
+
+    monkeypatch.setattr(owner, name, killed)
+
+
+def paid(ledger):
+    return ledger.budget().charges, ledger.budget().releases
+
+
+@pytest.mark.parametrize("answers", [0, 1])
+def test_a_killed_run_goes_on_with_what_it_has_paid(dpsr, release, ledger, tmp_path, monkeypatch, answers):
+    """The second run was charged again, and refused where the budget was for one: what had been paid for was lost."""
+    with monkeypatch.context() as during:
+        killed_in(during, Journal, "keep", answers)
+        with pytest.raises(KilledError):
+            release()
+    assert paid(ledger) == (1, 0)
+    given = {path.name: path.read_bytes() for path in (tmp_path / "w").glob("answer-*.json")}
+    assert len(given) == answers
+    outcome = release()
+    assert outcome.code == 0, outcome.err
+    assert "Goes on from a run that was charged to films" in outcome.out
+    assert "nothing more is charged" in outcome.out
+    assert paid(ledger) == (1, 1)
+    assert not (tmp_path / "w").exists()
+    assert dpsr("verify", tmp_path / "r", "--ledger", tmp_path / "l.db").code == 0
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_run_that_is_killed_while_it_is_charged_pays_once(release, ledger, monkeypatch, after):
+    with monkeypatch.context() as during:
+        killed_in(during, Ledger, "charge", after=after)
+        with pytest.raises(KilledError):
+            release()
+    assert paid(ledger) == (int(after), 0)
+    assert release().code == 0
+    assert paid(ledger) == (1, 1)
+
+
+def test_a_charge_pays_for_one_release(release, tmp_path, monkeypatch):
+    """Killed between the ledger's record of a release and its place: nobody can tell whether anybody has that one."""
+    write_csv(tmp_path / "ratings.csv")
+    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "4")
+    with monkeypatch.context() as during:
+        killed_in(during, Ledger, "record", after=True)
+        with pytest.raises(KilledError):
+            release()
+    assert paid(ledger) == (1, 1)
+    outcome = release()
+    assert outcome.code == 0, outcome.err
+    assert "2 is left of 4, 0 will be" in outcome.out
+    assert paid(ledger) == (2, 2)
+
+
+def test_another_ledger_is_charged(release, ledger, tmp_path, monkeypatch):
+    other = Ledger.create(str(tmp_path / "other.db"), "films", "2")
+    with monkeypatch.context() as during:
+        killed_in(during, Journal, "keep")
+        with pytest.raises(KilledError):
+            release()
+    assert release(book="other.db").code == 0
+    assert (paid(ledger), paid(other)) == ((1, 0), (1, 1))
+
+
+def test_other_ratings_do_not_get_what_was_paid(release, ledger, tmp_path, monkeypatch):
+    with monkeypatch.context() as during:
+        killed_in(during, Journal, "keep")
+        with pytest.raises(KilledError):
+            release()
+    csv = tmp_path / "ratings.csv"
+    csv.write_text(csv.read_text().replace(",5\n", ",1\n"))
+    outcome = release()
+    assert outcome.code == 2
+    assert "belongs to another run" in outcome.err
+    assert paid(ledger) == (1, 0)
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_charge_that_is_refused_leaves_no_raw_block(release, ledger, tmp_path, monkeypatch):
+    """Somebody else spent the budget while the ratings were read."""
+
+    def refused(*asked, **named):
+        raise LedgerError("the budget is spent.")
+
+    monkeypatch.setattr(Ledger, "charge", refused)
+    assert release().code == 2
+    assert not (tmp_path / "w").exists()
+    assert paid(ledger) == (0, 0)
+
+
+def test_a_working_folder_that_is_full_is_named_and_what_was_paid_is_not_lost(release, ledger, tmp_path, monkeypatch):
+    """It was the release that could not be written, by the message."""
+
+    replace = os.replace
+
+    def full(draft, path):
+        if path.name == "answer-001.json":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(draft, path)
+
+    with monkeypatch.context() as during:
+        during.setattr(os, "replace", full)
+        outcome = release()
+    assert outcome.code == 2
+    assert "the working folder could not be written: No space left on device" in outcome.err
+    assert "The same command goes on from the working folder, without another charge" in outcome.err
+    assert release().code == 0
+    assert paid(ledger) == (1, 1)
+
+
+def test_a_working_folder_that_somebody_deleted_is_not_said_to_be_there(release, ledger, tmp_path, monkeypatch):
+    def deleted(*asked):
+        shutil.rmtree(tmp_path / "w")
+        raise DataError("a block is missing.")
+
+    with monkeypatch.context() as during:
+        during.setattr(Journal, "keep", deleted)
+        outcome = release()
+    assert outcome.code == 2
+    assert "was charged before that and stays spent." in outcome.err
+    assert "goes on" not in outcome.err
+
+
+def test_an_interrupt_says_that_the_same_command_goes_on(release, ledger, tmp_path, monkeypatch):
+    def interrupted(*asked):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr(Journal, "keep", interrupted)
+        outcome = release()
+    assert outcome.code == 130
+    assert "was charged before that and stays spent. The same command goes on from the working folder" in outcome.err
+    assert release().code == 0
+    assert paid(ledger) == (1, 1)
