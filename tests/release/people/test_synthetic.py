@@ -145,8 +145,9 @@ def test_numbers_of_people_take_more_bytes_than_verify_asks_for(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [None, 0, 1], ids=["as it follows", "first group", "second group"])
-def test_a_table_is_read_up_to_the_group_of_rows_in_which_it_differs(release, wrong):
-    asked, groups = Synthesis(60_000), []
+def test_a_table_is_read_up_to_the_group_of_rows_in_which_it_differs(release, wrong, monkeypatch):
+    monkeypatch.setattr("dpsr.synthesis._AT_ONCE", 1 << 17)
+    asked, groups = Synthesis(20_000), []
     rows = release.rows_drawn(asked, lambda people, cells: groups.append(len(people)))
     assert len(groups) > 2
     users, end = rows["user"].to_numpy().copy(), len(rows)
@@ -156,12 +157,12 @@ def test_a_table_is_read_up_to_the_group_of_rows_in_which_it_differs(release, wr
     read = []
 
     def batches():
-        for batch in rows.set_column(0, "user", pa.array(users)).to_batches(max_chunksize=1 << 16):
+        for batch in rows.set_column(0, "user", pa.array(users)).to_batches(max_chunksize=1 << 12):
             read.append(len(batch))
             yield batch
 
     assert (drawn_as_in(release, asked, batches()) is None) == (wrong is not None)
-    assert end <= sum(read) < end + (1 << 16)
+    assert end <= sum(read) < end + (1 << 12)
 
 
 def test_a_table_that_is_missing_is_missed(folder, tmp_path):

@@ -243,6 +243,7 @@ def test_pairs_have_no_price_for_a_person():
 
 def test_more_pairs_than_their_bound_covers_are_no_price():
     """Whoever writes a certificate by hand: a price for pairs of more than 4,096 cells is not what they cost."""
-    most = MOST_CELLS * (MOST_CELLS - 1) // 2
-    assert _sizes_fit(RatingPart(PAIRS, 1, most, {"bound": GRID}), {})
-    assert not _sizes_fit(RatingPart(PAIRS, 1, most + 1, {"bound": GRID}), {})
+    most, public = MOST_CELLS * (MOST_CELLS - 1) // 2, {"cells": 2 * MOST_CELLS}
+    assert _sizes_fit(RatingPart(PAIRS, 1, most, {"bound": GRID}), public)
+    for more in (most + 1, most + MOST_CELLS):  # no such number; one cell more
+        assert not _sizes_fit(RatingPart(PAIRS, 1, more, {"bound": GRID}), public)
