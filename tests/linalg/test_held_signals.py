@@ -18,6 +18,14 @@ def handled():
     signal.signal(signal.SIGTERM, before)
 
 
+@pytest.fixture
+def from_a_terminal():
+    """Ctrl-C means something, also where the tests are run in the background of a script."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_a_signal_is_handled_once_and_when_all_is_done(handled):
     with held_signals():
         with held_signals():
@@ -29,7 +37,7 @@ def test_a_signal_is_handled_once_and_when_all_is_done(handled):
     assert handled == [signal.SIGTERM] * 2, "and from then on as before"
 
 
-def test_ctrl_c_is_raised_at_the_end_of_what_it_would_have_broken_off():
+def test_ctrl_c_is_raised_at_the_end_of_what_it_would_have_broken_off(from_a_terminal):
     done = []
 
     @held_signals()
@@ -58,7 +66,7 @@ def twice(x):
     return 2 * x
 
 
-def test_ctrl_c_while_llvm_asks_for_machine_code_is_not_raised_there(monkeypatch):
+def test_ctrl_c_while_llvm_asks_for_machine_code_is_not_raised_there(from_a_terminal, monkeypatch):
     """LLVM would take it for "there is none", and numba would write to where the kernel is not."""
     engine, inside = cpu_target.target_context.codegen()._engine._ee, []
     ask = engine._object_cache_getbuffer

@@ -17,11 +17,12 @@ sqrt((n_u + n) (c_j + c)) (U S V')_uj.
 q_j the share of all ratings that are for items before j in the order of ids, half of j's own included, an item's places
 are cos(pi k q_j), k = 1, 2: old or new, and in the middle or not.
 
-**Features.** The constant, counts and embeddings; of an item also its places and how active its users are, an average
-that is shrunk where it rests on few, as embeddings are: who rated one item alone is no feature of that item when it
-meets others. Where no singular value of the mask stands out of the bulk (`mask_structure`) there are the first two
-embeddings alone and no places. Every column but the constant is centred and scaled to unit mean square *over ratings*
-and winsorised at three, so that one coefficient means the same everywhere and nobody is an outlier.
+**Features.** The constant, counts and embeddings; of an item also its places and how active its users are. That is an
+average, shrunk where it rests on few, as embeddings are: an item with one rating would be described by whoever gave it,
+and predictions are about others. Where no singular value of the mask stands out of the bulk (`mask_structure`) there
+are the first two embeddings alone and no places. Every column but the constant is centred and scaled to unit mean
+square *over ratings* and winsorised at three, so that one coefficient means the same everywhere and nobody is an
+outlier.
 
 **Octaves.** Counts of items and of users by powers of two (`Side`): all that the rule of the budget looks at.
 """
