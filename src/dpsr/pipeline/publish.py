@@ -9,7 +9,7 @@
 
 So what is visible was recorded, what was recorded was charged, and nothing was drawn before it was charged. Whatever
 goes wrong after step 2 leaks nothing and wastes the charge, unless a working folder was chosen. A charge without a
-release has paid for nothing that anybody saw, so the run that goes on from there takes it. A certificate is bound to
+release has paid for nothing that was published, so the run that goes on from there takes it. A certificate is bound to
 its charge and a charge to one manifest, so that no other folder passes for the one that was paid for (`recorded_in`).
 """
 

@@ -165,7 +165,7 @@ class Ledger:
             return charge_id in log_of(session, dataset, format_of(session)).read().charges
 
     def unused_charge(self, dataset: str, charge_id: str) -> Event | None:
-        """A charge that has paid for no release yet: nothing that it was for has been seen."""
+        """A charge that has paid for no release yet: nothing that it was for was published."""
         events = [event for event in self.history(dataset) if event.charge == charge_id]
         return events[0] if [event.kind for event in events] == ["charge"] else None
 
