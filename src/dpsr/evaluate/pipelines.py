@@ -37,13 +37,12 @@ from dpsr.engine.incidence import moments_at_ratings
 from dpsr.engine.raw import RawRatings, RawTable
 from dpsr.evaluate.contract import ITEMS_AND_SCALE, JOINT, MASK, SCALE_ALONE, SEEDED, PrivateMethod, Protection, Unit
 from dpsr.evaluate.metrics.ranking import Predictor
-from dpsr.linalg.own_regression import predict_pairs
 from dpsr.pipeline import DPSR
 from dpsr.pipeline.value import ExpectedRatings, Recipe
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.release import Contents, Personalised
-from dpsr.release.people import PersonalisedPeople, own_rows
+from dpsr.release.people import PersonalisedPeople
 from dpsr.types import Census, Scale
 from dpsr.value.allocation import Allocation, Components, allocate, turns_of
 from dpsr.value.assembly import MaskTaste
@@ -129,21 +128,10 @@ class OwnPredictions:
 
     def scores(self, user: int) -> Floats:
         """One unclipped rating per item."""
-        side, mask = self.personal.release.side, self.ratings.mask
-        own = side.stranger
-        if user >= 0:
-            rows = slice(int(mask.indptr[user]), int(mask.indptr[user + 1]))
-            cells, pointers = self._cells[mask.items[rows]], np.array([0, rows.stop - rows.start])
-            own = side.own_side_of_fitted(own_rows(pointers, cells, side.scale, self.ratings.values[rows]))
-        y = predict_pairs(
-            np.zeros(mask.n_items, dtype=np.int64),
-            self._cells,
-            own.level,
-            side.effects,
-            side.features,
-            own.coefficients,
-        )
-        return np.asarray(side.scale.midpoint + side.scale.width / 2 * side.spread * y)
+        side, everything = self.personal.release.side, np.zeros(self.ratings.mask.n_items, dtype=np.int64)
+        own = side.stranger if user < 0 else self.personal.own_side(np.array([user]))
+        y = side.expected(own, everything, self._cells, self.personal.order.places())
+        return np.asarray(side.scale.midpoint + side.scale.width / 2 * y)
 
     @cached_property
     def _cells(self) -> Ints:

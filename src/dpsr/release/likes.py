@@ -188,4 +188,5 @@ class PersonalisedLikes(PersonalWithoutPeople[LikesRelease]):
         return np.where(cells >= 0, scores, 0.0)
 
     def _rows(self, people: Ints) -> PeopleRows:
-        return own_rows(*self._opened(people))
+        indptr, items, weights = self._opened(people)
+        return own_rows(indptr, self._cells[items], weights)

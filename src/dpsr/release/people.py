@@ -26,12 +26,14 @@ from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.errors import ParameterError
 from dpsr.linalg.own_regression import PeopleRows
+from dpsr.release.lists.batch import Lists
 from dpsr.release.lists.ranking import Recommendations, Tabular, best_items, html_table
 from dpsr.release.personalise.personal_answers import PersonalAnswers, PredictsForAnybody
 from dpsr.synthesis import Look, MadeUpPeople, Synthesis, make_up, usual_people
 from dpsr.types import Affinity, Catalogue, Mask, OpensOwnRows, PersonalModel, Scale
+from dpsr.types.id_order import IdOrder
 from dpsr.types.item_side import Crowd, ItemIndex, ItemSide, OwnSide
-from dpsr.types.mask import Ids
+from dpsr.types.mask import Ids, id_array
 
 Side = TypeVar("Side")
 
@@ -221,18 +223,17 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
 
     def fold_in(self, items: Ids, values: npt.ArrayLike, n: int = 10) -> Recommendations:
         """Recommendations for one person from their own ratings; nothing is stored."""
-        rows = self._rows(items, values)
-        model = model_of(self.side, self.index, pa.array(["you"]), self.side.own_side(rows))
+        order = IdOrder(id_array(items))
+        own = self._own_side(order, values)
+        model = model_of(self.side, self.index, pa.array(["you"]), own, order)
         known = self._named(items)
-        scores = model.scores(0)
-        return self.titled(best_items(model, scores, model.item_factors @ model.user_factors[0], known[known >= 0], n))
+        found = best_items(model, model.scores(0), model.item_factors @ model.user_factors[0], known[known >= 0], n)
+        return self.titled(replace(found, scores=self._predicted(order, own, found.items)))
 
     def predict_own(self, items: Ids, values: npt.ArrayLike, wanted: Ids) -> Floats:
         """One person's ratings of the items `wanted`, from their own ratings of `items`."""
-        rows = self._rows(items, values)
-        own = self.side.own_side(rows)
-        cells = self.index.cells_of(wanted)
-        return self.side.predict(own, np.zeros(len(cells), dtype=np.int64), cells)
+        order = IdOrder(id_array(items))
+        return self._predicted(order, self._own_side(order, values), wanted)
 
     def personalise(
         self, ratings: OpensOwnRows, *, block: int | None = None, new_people: bool = False
@@ -244,15 +245,21 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
         """
         return PersonalisedPeople(self, ratings, block=block, new_people=new_people)
 
-    def _rows(self, items: Ids, values: npt.ArrayLike) -> PeopleRows:
+    def _predicted(self, order: IdOrder, own: OwnSide, wanted: Ids) -> Floats:
+        cells = self.index.cells_of(wanted)
+        return self.side.predict(own, np.zeros(len(cells), dtype=np.int64), cells, order.places(wanted))
+
+    def _own_side(self, order: IdOrder, values: npt.ArrayLike) -> OwnSide:
+        """One person's, new to the release, from their ratings of the items that make the order."""
         ratings = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        cells = self.index.cells_of(items)
+        cells = self.index.cells_of(order.ids)
         if len(cells) != len(ratings):
             raise ParameterError(f"there is one rating per item, found {len(cells)} items, {len(ratings)} ratings.")
         _, on_scale = self.scale.locate(ratings)
         if not on_scale.all():
             raise ParameterError(f"every rating lies on this release's scale, {self.scale}; not all of these do.")
-        return own_rows(np.array([0, len(cells)]), cells, self.scale, ratings)
+        rows = own_rows(np.array([0, len(cells)]), cells, self.scale, ratings)
+        return self.side.with_curves(self.side.own_side(rows), rows, order.places())
 
 
 def check_takes_new_people(release: object) -> ItemRelease:
@@ -308,12 +315,12 @@ class PersonalWithoutPeople(PersonalAnswers[Released]):
         return np.searchsorted(done, n * np.arange(len(people) + 1)), done % n
 
     def _opened(self, people: Ints) -> tuple[Ints, Ints, Floats]:
-        """Own rows of consecutive or single people, opened for them alone: pointers, cells and values."""
+        """Own rows of consecutive or single people, opened for them alone: pointers, codes of items and values."""
         start, stop = int(people[0]), int(people[-1]) + 1
         opened = self._ratings.own_rows(start, stop)
         places = np.concatenate([np.arange(opened.indptr[p - start], opened.indptr[p - start + 1]) for p in people])
         indptr = np.concatenate([[0], np.cumsum(self._ratings.mask.user_counts[people])])
-        return indptr, self._cells[opened.items[places]], opened.values[places]
+        return indptr, opened.items[places], opened.values[places]
 
     @cached_property
     def _cells(self) -> Ints:
@@ -330,29 +337,38 @@ def own_rows(indptr: Ints, cells: Ints, scale: Scale, values: Floats) -> PeopleR
     return PeopleRows.by_cell(indptr.astype(np.int64), cells, y)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelOfPeople(PersonalModel):
+    """A model of people together with what their own ratings say."""
+
+    own: OwnSide = field(kw_only=True)
+
+
 def model_of(
     side: ItemSide,
     index: ItemIndex,
     user_ids: pa.Array,
     own: OwnSide,
+    order: IdOrder,
     rated: tuple[Ints, AnyInts] | None = None,
-) -> PersonalModel:
+) -> ModelOfPeople:
     """The people `user_ids`, known by their own side, and the items that may be named.
 
-    `rated` (pointers, codes of named items) is left out of lists.
+    `order` is the one of their curves; `rated` (pointers, codes of named items) is left out of lists.
     """
     half = side.scale.width / 2
     gain, m, n = half * side.spread, len(user_ids), len(index.named)
     W, cells = own.coefficients, index.named_cells
     level = side.scale.midpoint + gain * (own.level + W[:, 0])
-    users = np.column_stack([level, np.full(m, gain), gain * W[:, 1:]])
-    items = np.column_stack([np.ones(n), side.effects[cells], side.features[cells]])
+    curves = own.at_knots(order.places(index.knots.ids))
+    users = np.column_stack([level, np.full(m, gain), gain * W[:, 1:], gain * curves])
+    items = np.column_stack([np.ones(n), side.effects[cells], side.features[cells], index.knots.hats])
     indptr, seen = (np.zeros(m + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)) if rated is None else rated
     popularity = np.exp(side.log_popularity[cells] - side.log_popularity.max())
     stranger = side.stranger
     overall = float(side.scale.midpoint + gain * (stranger.level[0] + side.mean[0]))
     k = users.shape[1]
-    return PersonalModel(
+    return ModelOfPeople(
         mask=Mask(user_ids, index.named, np.asarray(indptr, dtype=np.int64), seen.astype(np.int32)),
         scale=side.scale,
         user_factors=users,
@@ -364,6 +380,7 @@ def model_of(
         user_mean=np.zeros(k),
         user_covariance=np.zeros((k, k)),
         affinity=Affinity(np.ones((m, 1)), popularity[:, None]),
+        own=own,
     )
 
 
@@ -388,16 +405,34 @@ class PersonalisedPeople(PersonalWithoutPeople[ItemRelease]):
         assert isinstance(model.mask, Mask)
         rated = model.mask.items if exclude_rated else model.mask.items[:0]
         found = best_items(model, model.scores(0), model.item_factors @ model.user_factors[0], rated, n)
-        return self.release.titled(found)
+        return self.release.titled(replace(found, scores=self.predict([user], found.items)))
+
+    def _shown(self, model: PersonalModel, lists: Lists) -> Floats:
+        """Lists are found with curves that are straight between knots, and show what is predicted."""
+        assert isinstance(model, ModelOfPeople)
+        cells, places = self.release.index.named_cells[lists.items], self._named_places[lists.items]
+        return self.release.side.predict(model.own, lists.users, cells, places)
+
+    @cached_property
+    def _named_places(self) -> Ints:
+        return self.order.places(self.release.index.named)
 
     def _model(self, people: Ints) -> PersonalModel:
         ids, index = self._ratings.mask.user_ids.take(pa.array(people)), self.release.index
-        return model_of(self.release.side, index, ids, self._own_side(people), self._named_items(people))
+        return model_of(self.release.side, index, ids, self.own_side(people), self.order, self._named_items(people))
 
     def _predicted(self, people: Ints, places: Ints, items: npt.NDArray[np.generic]) -> Floats:
-        return self.release.side.predict(self._own_side(people), places, self.release.index.cells_of(items))
+        side, cells = self.release.side, self.release.index.cells_of(items)
+        return side.predict(self.own_side(people), places, cells, self.order.places(items))
 
-    def _own_side(self, people: Ints) -> OwnSide:
-        indptr, cells, values = self._opened(people)
-        rows, side = own_rows(indptr, cells, self.release.scale, values), self.release.side
-        return side.own_side(rows) if self.new_people else side.own_side_of_fitted(rows)
+    def own_side(self, people: Ints) -> OwnSide:
+        """What the own ratings of these people (ascending codes) say, each for themselves."""
+        indptr, items, values = self._opened(people)
+        rows, side = own_rows(indptr, self._cells[items], self.release.scale, values), self.release.side
+        own = side.own_side(rows) if self.new_people else side.own_side_of_fitted(rows)
+        return side.with_curves(own, rows, self.order.places()[items])
+
+    @cached_property
+    def order(self) -> IdOrder:
+        """In which the items of these people lie."""
+        return IdOrder(self._ratings.mask.item_ids)

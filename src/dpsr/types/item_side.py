@@ -8,15 +8,16 @@ every cell has noise, whether anybody rated an item in it or not. Items that man
 from __future__ import annotations
 
 import hashlib
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import AnyInts, Floats, Ints
+from dpsr.linalg.own_curve import OwnCurves
 from dpsr.linalg.own_regression import PeopleRows, predict_pairs, regress
+from dpsr.types.id_order import IdOrder, spelt
 from dpsr.types.mask import Ids, codes_of, id_array
 from dpsr.types.scale import Scale
 
@@ -24,11 +25,12 @@ HASHED_CELLS = 1 << 16
 """Cells where no list of items was declared: some three times the items of the largest catalogues we have in mind, and
 their noise costs nothing, for it is the same on every cell."""
 
-_WHOLE = re.compile(r"-?[0-9]{1,40}")
-
 CENTRE = 0.25
 """Own levels are measured from a quarter of the half-width above the middle of the scale: ratings lie there, as a guess
 before anything is asked."""
+
+MOST_KNOTS = 32
+"""Places in the order of ids at which lists look at a person's curve."""
 
 ACTIVITY_BINS = 14
 """Octaves of the number of ratings of a person: 1, 2 to 3, 4 to 7, ..., 8192 and more."""
@@ -70,17 +72,6 @@ def hashes(ids: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     return np.frombuffer(digests, dtype="<u8")
 
 
-def spelt(ids: pa.Array) -> list[str]:
-    """Ids as text in one spelling: a whole number without leading zeros, whether it came as a number or as text.
-
-    Ids of a file are numbers if all of them are; one person's odd id must not change how others' are spelt.
-
-    >>> spelt(pa.array(["007", "7a", "-7"])), spelt(pa.array([7]))
-    (['7', '7a', '-7'], ['7'])
-    """
-    return [str(int(one)) if _WHOLE.fullmatch(one) else one for one in map(str, ids.to_pylist())]
-
-
 def activity_of(counts: AnyInts) -> Ints:
     """The octave of each number of ratings; nobody has none."""
     octave = np.frexp(np.maximum(counts, 1).astype(np.float64))[1] - 1
@@ -89,13 +80,23 @@ def activity_of(counts: AnyInts) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class OwnSide:
-    """What some people's own ratings say: coefficients with covariances, and residuals and leverages of the ratings."""
+    """What some people's own ratings say: coefficients with covariances, residuals and leverages of the ratings, and
+    perhaps curves along the order of ids.
+    """
 
     level: Floats
     coefficients: Floats
     covariances: Floats
     residuals: Floats
     leverages: Floats
+    curves: OwnCurves | None = None
+
+    def at_knots(self, places: Ints) -> Floats:
+        """Everybody's curve at each of these places in the order of ids (people, places), in spreads."""
+        m, k = len(self.level), len(places)
+        if self.curves is None or k == 0:
+            return np.zeros((m, k))
+        return self.curves.at(np.repeat(np.arange(m), k), np.tile(places, m)).reshape(m, k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,10 +206,27 @@ class ItemSide:
         )  # fmt: skip
         return OwnSide(own.level, *fitted)
 
-    def predict(self, own: OwnSide, people: Ints, cells: Ints) -> Floats:
-        """Ratings of pairs, inside the scale; `people` are places in `own`, a cell of -1 is an unknown item."""
+    def with_curves(self, own: OwnSide, rows: PeopleRows, places: Ints) -> OwnSide:
+        """The same people with curves of their residuals along the order of ids; `places` are those of their ratings.
+
+        Nobody else's ratings tell of it, and nothing is asked for it.
+        """
+        variances = self.residual + self.uncertainty[rows.cells]
+        return replace(own, curves=OwnCurves.of(rows.indptr, places[rows.source], own.residuals, variances))
+
+    def predict(self, own: OwnSide, people: Ints, cells: Ints, places: Ints | None = None) -> Floats:
+        """Ratings of pairs, inside the scale; `people` are numbers in `own`, a cell of -1 is an unknown item.
+
+        `places` are the items' in the order of ids, for people with curves.
+        """
+        return self.to_scale(self.expected(own, people, cells, places))
+
+    def expected(self, own: OwnSide, people: Ints, cells: Ints, places: Ints | None = None) -> Floats:
+        """The same in half-widths around the midpoint, wherever they lie."""
         y = predict_pairs(people, cells, own.level, self.effects, self.features, own.coefficients)
-        return self.to_scale(self.spread * y)
+        if own.curves is not None and places is not None:
+            y += own.curves.at(people, places)
+        return self.spread * y
 
     def to_scale(self, y: Floats) -> Floats:
         """Half-widths around the midpoint as ratings inside the scale."""
@@ -255,3 +273,31 @@ class ItemIndex:
     @cached_property
     def named_cells(self) -> Ints:
         return self.cells_of(self.named)
+
+    @cached_property
+    def knots(self) -> Knots:
+        """Where lists look at people's curves."""
+        return Knots.among(self.named)
+
+
+@dataclass(frozen=True, eq=False)
+class Knots:
+    """Some items that may be named, evenly spaced in the order of ids: between them, lists take curves to be straight.
+
+    So a curve is a few numbers of a person times a few of an item, `hats` (named items, knots), as lists for millions
+    need it. The ratings that a list shows are read off the curve itself.
+    """
+
+    ids: pa.Array
+    hats: Floats
+
+    @classmethod
+    def among(cls, named: pa.Array) -> Knots:
+        """At most `MOST_KNOTS`; where there are no more items than that, every one is a knot and curves are exact."""
+        rank = np.argsort(np.argsort(IdOrder(named).places(), kind="stable"), kind="stable")
+        n, k = len(named), min(len(named), MOST_KNOTS)
+        if n == 0:
+            return cls(named, np.zeros((0, 0)))
+        at = np.linspace(0, n - 1, k).round()
+        hats = np.column_stack([np.interp(rank, at, one) for one in np.eye(k)])
+        return cls(named.take(pa.array(np.argsort(rank)[at.astype(np.int64)])), hats)

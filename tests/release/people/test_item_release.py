@@ -376,6 +376,48 @@ def test_one_persons_list_is_the_one_in_everybodys(model, sample):
         np.testing.assert_allclose(mine["score"], found.scores, atol=1e-12)
 
 
+def test_a_list_shows_what_is_predicted(model, sample):
+    """Lists are found with curves that are straight between knots; what they show is not."""
+    personal = model.personalise(sample)
+    rows = personal.table(6).to_pandas()
+    np.testing.assert_array_equal(rows["score"], personal.predict(rows["user"], rows["item"]))
+    assert len(FILMS) > len(model.release_.index.knots.ids), "or every item is a knot"
+    items, values = FILMS[:9], [5, 5, 5, 4, 4, 2, 2, 1, 1]
+    found = model.fold_in(items, values, n=7)
+    np.testing.assert_array_equal(found.scores, model.release_.predict_own(items, values, found.items))
+
+
+def test_an_odd_id_of_somebody_else_changes_nothing_for_others(sample):
+    """With it all ids of the file are text; the order in which one's own items lie is still that of numbers."""
+    model = DPSR(20.0, unit="user", delta=DELTA, random_state=1).fit(sample)
+    rows = sample.to_arrow().to_pandas()
+    users, items = rows["user"].astype(str).tolist(), rows["item"].astype(str).tolist()
+    odd = Ratings.from_arrays([*users, "me"], [*items, "B00-7"], [*rows["rating"], 2], scale=STARS)
+    assert pa.types.is_string(odd.mask.item_ids.type)
+    assert pa.types.is_integer(sample.mask.item_ids.type)
+    a = model.personalise(sample).predict([1] * 60, FILMS)
+    np.testing.assert_array_equal(a, model.personalise(odd).predict(["1"] * 60, list(map(str, FILMS))))
+
+
+def test_who_rates_by_the_order_of_ids_is_served_by_it_and_ids_without_meaning_cost_next_to_nothing():
+    """Everybody likes a stretch of their own, so that no item is better than another; then the ids are dealt out."""
+    rng, people, films = np.random.default_rng(0), 120, 200
+    users, items = np.nonzero(rng.random((people, films)) < 0.4)
+    liked = np.cos(2 * np.pi * (items / films - rng.random(people)[users]))
+    values = np.clip(np.round(3 + liked + 0.7 * rng.normal(size=len(users))), 1, 5)
+    dealt, errors = rng.permutation(films), {}
+    for name, ids in (("order", items), ("dealt", dealt[items])):
+        train, test = Ratings.from_arrays(users, ids, values, scale=STARS).split(0.2, seed=0)
+        personal = DPSR(1.0, unit="user", delta=DELTA, random_state=0).fit(train).personalise(train)
+        rows, side = test.to_arrow().to_pandas(), personal.release.side
+        who, cells = train.mask.user_codes(rows["user"]), personal.release.index.cells_of(rows["item"])
+        without = side.predict(personal.own_side(np.arange(personal.n_people)), who, cells)
+        with_it = personal.predict(rows["user"], rows["item"])
+        errors[name] = [np.sqrt(np.mean((one - rows["rating"]) ** 2)) for one in (with_it, without)]
+    assert errors["order"][0] < 0.85 * errors["order"][1]
+    assert errors["dealt"][0] < 1.002 * errors["dealt"][1]
+
+
 def test_fold_in_is_what_personalise_says_of_the_same_ratings_of_new_people(model, sample):
     mask, person = sample.mask, 20
     mine = slice(mask.indptr[person - 1], mask.indptr[person])

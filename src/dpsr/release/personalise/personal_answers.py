@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -21,7 +22,7 @@ import pyarrow as pa
 from dpsr.arrays import Bools, Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.errors import ParameterError, ScaleError
-from dpsr.release.lists.batch import all_lists
+from dpsr.release.lists.batch import Lists, all_lists
 from dpsr.release.lists.batch import table as lists_table
 from dpsr.release.lists.ranking import Recommendations
 from dpsr.release.personalise.files import check_file, file_metadata, statement
@@ -153,7 +154,12 @@ class PersonalAnswers(ABC, Generic[Released]):
         for some in self._blocks(np.arange(self.n_people)):
             model = self._model(some)
             for lists in all_lists(model, n):
-                yield int(some[-1]) + 1, lists_table(model, lists, self._schema)
+                shown = replace(lists, scores=self._shown(model, lists))
+                yield int(some[-1]) + 1, lists_table(model, shown, self._schema)
+
+    def _shown(self, model: PersonalModel, lists: Lists) -> Floats:
+        """The ratings that are shown beside the items of lists."""
+        return lists.scores
 
     @cached_property
     def _schema(self) -> pa.Schema:

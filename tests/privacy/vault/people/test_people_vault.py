@@ -26,7 +26,8 @@ from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.rating_vault import _add_rating_moments, _add_rating_scores
-from dpsr.types.item_side import ACTIVITY_BINS, HASHED_CELLS, ItemSide, hashed_cells, spelt
+from dpsr.types.id_order import spelt
+from dpsr.types.item_side import ACTIVITY_BINS, HASHED_CELLS, ItemSide, hashed_cells
 
 STARS = Scale(1, 5)
 J = 40

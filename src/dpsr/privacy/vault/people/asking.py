@@ -46,7 +46,8 @@ from dpsr.privacy.noise.source import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people.contributions import add_names
 from dpsr.privacy.vault.vault import SEEDED
-from dpsr.types.item_side import HASHED_CELLS, hashed_cells, hashes, spelt
+from dpsr.types.id_order import spelt
+from dpsr.types.item_side import HASHED_CELLS, hashed_cells, hashes
 from dpsr.types.mask import codes_of
 
 Contribute = Callable[..., None]
