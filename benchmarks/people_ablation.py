@@ -19,19 +19,23 @@ import numpy as np
 
 from benchmarks.taste_sets import SETS
 from dpsr import DPSR, Ratings
+from dpsr.arrays import Ints
 from dpsr.data.raw_statistics import root_mean_square_error
 from dpsr.evaluate.sets import sets_in_folder
 from dpsr.people import budget
 from dpsr.people.levels import PeopleLevels, read_levels
 from dpsr.pipeline import people as pipeline
 from dpsr.release.people import ItemRelease
+from dpsr.types.id_order import IdOrder
+from dpsr.types.item_side import ItemSide, hashes
+from dpsr.types.mask import Ids, id_array
 
 EPSILONS, DELTA, TASTE_PEOPLE = (1.0, 5.0), 1e-5, 12_000
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A part left out: while fitting, afterwards in the item side, or in how it is fitted."""
+    """A part left out: while fitting and predicting, afterwards in the item side, or in how it is fitted."""
 
     name: str
     without: Callable[[], Any] = nullcontext
@@ -68,6 +72,15 @@ def _off(name: str) -> Callable[[], Any]:
     return lambda: patch.object(pipeline, name, lambda *_: False)
 
 
+def _no_curves() -> Any:
+    return patch.object(ItemSide, "with_curves", lambda _side, own, _rows, _places: own)
+
+
+def _dealt(order: IdOrder, ids: Ids | None = None) -> Ints:
+    """Places by a hash of the id: an order that means nothing."""
+    return hashes(order.ids if ids is None else id_array(ids)).astype(np.int64)
+
+
 VARIANTS = (
     Variant("as it is"),
     Variant("list of items declared", declared=True),
@@ -78,6 +91,8 @@ VARIANTS = (
     Variant("items taken for known", changed=_known_items),
     Variant("own ratings not taken out of effects", changed=_own_twice),
     Variant("nobody agrees more or less with others", changed=_no_slopes),
+    Variant("no curve along the order of ids", _no_curves),
+    Variant("a curve along an order that means nothing", lambda: patch.object(IdOrder, "places", _dealt)),
 )
 
 
@@ -116,7 +131,7 @@ def _rmse(variant: Variant, ratings: Ratings, epsilon: float, seed: int) -> floa
     items = ratings.mask.item_ids if variant.declared else None
     with variant.without():
         model = DPSR(epsilon, unit="user", delta=DELTA, items=items, random_state=seed).fit(train)
-    return root_mean_square_error(test, variant.changed(model.release).personalise(train).predict)
+        return root_mean_square_error(test, variant.changed(model.release).personalise(train).predict)
 
 
 if __name__ == "__main__":
