@@ -37,7 +37,8 @@ from dpsr.pipeline.progress import announce
 from dpsr.privacy.ledger.ledger import Budget, Charge
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, atomic_folder, check_disk_space, check_target, expected_bytes, write_release
-from dpsr.release.folder.write import AnyContents, clear_leftovers
+from dpsr.release.atomic import clear_leftovers
+from dpsr.release.folder.write import AnyContents
 from dpsr.release.keys import SigningKey
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease

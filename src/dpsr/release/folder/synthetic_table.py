@@ -46,14 +46,6 @@ def synthesis_of(record: Mapping[str, Any]) -> Synthesis | None:
     return None if found is None else Synthesis(found["people"], found["seed"])
 
 
-def synthetic_record(release: MakesUpPeople) -> dict[str, int] | None:
-    """What `model.json` says of the table."""
-    people, asked = release.made_up, release.synthetic
-    if people is None or asked is None:
-        return None
-    return {"people": asked.people, "ratings": len(people.cells), "seed": asked.seed}
-
-
 def check_synthetic(release: MakesUpPeople, data: bytes | None, stated: Mapping[str, Any] | None) -> Iterator[Check]:
     """Whether the table is there if it is stated, has its form, and follows from the item side."""
     if (data is None) != (stated is None):

@@ -21,11 +21,11 @@ import pyarrow as pa
 from dpsr.arrays import Bools, Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.errors import ParameterError, ScaleError
+from dpsr.release.atomic import atomic_table
 from dpsr.release.lists.batch import all_lists
 from dpsr.release.lists.batch import table as lists_table
 from dpsr.release.lists.ranking import Recommendations
 from dpsr.release.personalise.files import check_file, file_metadata, statement
-from dpsr.release.table_file import atomic_table
 from dpsr.types import OpensOwnRows, PersonalModel, Scale
 from dpsr.types.mask import Ids
 
