@@ -91,7 +91,7 @@ def test_quotes_mean_nothing_between_double_colons(tmp_path):
 
 
 def test_double_colons_are_found_wherever_a_block_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpsr.data.files.layouts.BLOCK", 7)
+    monkeypatch.setattr("dpsr.data.columns.BLOCK", 7)
     path = tmp_path / "ratings.dat"
     path.write_text(
         "".join(f"{user}::{'1' * item}::{1 + (user + item) % 5}\n" for user in range(99) for item in (1, 2, 3))

@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpsr.data.assemble import mask_of_cells
 from dpsr.engine import BlockResult, MemoryTable
 from dpsr.engine import table as block
 from dpsr.engine.incidence import Incidence, add_by_item, at_ratings, by_user, moments_at_ratings
 from dpsr.engine.table import block_edges
 from dpsr.linalg.lanczos import leading_right
+from dpsr.types import Mask
 
 
 def table_of(m=70, n=40, density=0.2, seed=0):
@@ -20,7 +20,7 @@ def table_of(m=70, n=40, density=0.2, seed=0):
     dense = rng.random((m, n)) < density
     dense[5], dense[:, 7] = False, False
     cells = np.flatnonzero(dense.ravel())
-    mask = mask_of_cells(cells, *(pa.array(np.arange(size, dtype=np.int64)) for size in (m, n)))
+    mask = Mask.of_cells(cells, *(pa.array(np.arange(size, dtype=np.int64)) for size in (m, n)))
     values = rng.normal(size=len(cells))
     full = np.zeros((m, n))
     full[mask.users, mask.items] = values

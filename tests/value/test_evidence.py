@@ -10,12 +10,12 @@ from value_states import Y, clear_symbols, design_of, effects_of
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.data import realistic
-from dpsr.data.assemble import mask_of_cells
 from dpsr.engine.division import Turns
 from dpsr.engine.incidence import at_ratings
 from dpsr.engine.raw import raw_table
 from dpsr.evaluate.baselines import Bias
 from dpsr.pipeline.value import Recipe
+from dpsr.types import Mask
 from dpsr.value import schedule
 from dpsr.value.design import Design, degree_scales
 from dpsr.value.effects import EffectObservation, Effects
@@ -192,7 +192,7 @@ def test_nothing_diverges_on_any_mask_at_any_epsilon(shape, values):
         "two camps": np.where((cells // n + cells % n) % 2, 0, top),
     }[values]
     ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (m, n))
-    ratings = Ratings(mask_of_cells(cells, *ids), levels.astype(np.uint16), scale)
+    ratings = Ratings(Mask.of_cells(cells, *ids), levels.astype(np.uint16), scale)
     for epsilon in (0.01, 0.1, 1, 5, 20):
         model = DPSR(epsilon, random_state=0).fit(ratings).model_
         table = model.user_factors @ model.item_factors.T

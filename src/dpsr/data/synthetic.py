@@ -30,10 +30,10 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from dpsr.arrays import Floats, Ints
-from dpsr.data.assemble import mask_of_cells
 from dpsr.data.ratings import Ratings
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
+from dpsr.types import Mask
 from dpsr.types.scale import Scale
 
 _STAR_CUTS = np.array([-1.55, -0.95, -0.15, 0.77])
@@ -101,7 +101,7 @@ def _table(
 ) -> Ratings:
     """Ids count from 1; users and items that happen to have no rating are still part of the catalogue."""
     user_ids, item_ids = (pa.array(np.arange(1, size + 1, dtype=np.int64)) for size in (n_users, n_items))
-    return Ratings(mask_of_cells(cells, user_ids, item_ids, timestamps), scale.encode(values), scale)
+    return Ratings(Mask.of_cells(cells, user_ids, item_ids, timestamps), scale.encode(values), scale)
 
 
 def _check_shape(n_users: int, n_items: int, n_ratings: int, *, least: int) -> None:

@@ -83,6 +83,13 @@ class Mask(Vocabularies):
             if column is not None:
                 column.setflags(write=False)
 
+    @classmethod
+    def of_cells(cls, cells: Ints, user_ids: pa.Array, item_ids: pa.Array, timestamps: Ints | None = None) -> Mask:
+        """The mask of strictly ascending cells `u * n + j`; users and items without a rating stay in the vocabulary."""
+        n = len(item_ids)
+        indptr = np.searchsorted(cells, n * np.arange(len(user_ids) + 1)).astype(np.int64)
+        return cls(user_ids, item_ids, indptr, (cells % n).astype(np.int32), timestamps)
+
     @property
     def n_ratings(self) -> int:
         return len(self.items)
