@@ -20,7 +20,7 @@ from dpsr.audit.replay import audit_replay
 from dpsr.audit.trials import run
 from dpsr.certify.parts import DividedSumsPart, HistogramPart
 from dpsr.data import realistic
-from dpsr.engine.division import Division
+from dpsr.engine.incidence import Division
 from dpsr.engine.raw import RawTable
 from dpsr.errors import DpsrError, PrivacyError, ReleaseError
 from dpsr.pipeline import publish, value

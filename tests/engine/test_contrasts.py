@@ -8,7 +8,7 @@ import pytest
 
 from dpsr.engine import MemoryTable
 from dpsr.engine.contrasts import Contrasts, contrast_map
-from dpsr.engine.division import Division
+from dpsr.engine.incidence import Division
 from dpsr.types import Mask
 
 USERS, ITEMS = 14, 11

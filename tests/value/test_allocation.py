@@ -10,7 +10,7 @@ import pytest
 from dpsr import DPSR, Scale
 from dpsr.data.synthetic import realistic
 from dpsr.engine import MemoryTable
-from dpsr.engine.division import ITEM_SHARES, DividedIncidence, Division
+from dpsr.engine.incidence import ITEM_SHARES, DividedIncidence, Division
 from dpsr.errors import PrivacyError
 from dpsr.types import Census, Mask
 from dpsr.value.allocation import Allocation, Components, allocate, best_tables, divide, explained_share, forecast

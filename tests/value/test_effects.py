@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from dpsr.engine.contrasts import contrast_map
-from dpsr.engine.division import ITEM_SHARES, DividedIncidence, Division
+from dpsr.engine.incidence import ITEM_SHARES, DividedIncidence, Division
 from dpsr.types import Mask
 from dpsr.value.design import Design
 from dpsr.value.effects import (

@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
 from dpsr.engine import MemoryTable
-from dpsr.engine.division import GRID
+from dpsr.engine.incidence import GRID
 from dpsr.engine.raw import InteractionTable, RawInteractions, RawRatings, RawTable, raw_table
 from dpsr.errors import ParameterError
 from dpsr.linalg.compiled import one_blas_thread
