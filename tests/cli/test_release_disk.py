@@ -14,7 +14,7 @@ from small_ratings import options, write_csv
 from dpsr import DPSR, Ratings, Scale
 from dpsr.errors import ReleaseError
 from dpsr.pipeline.account import Account
-from dpsr.pipeline.progress import listening
+from dpsr.pipeline.estimator import listening
 from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release.atomic import atomic_folder, check_target, clear_leftovers, sync
@@ -82,7 +82,7 @@ from dpsr import DPSR, Ratings, Scale
 from dpsr.errors import ReleaseError
 from dpsr.pipeline.account import Account
 from dpsr.pipeline.publish import publish
-from dpsr.pipeline.progress import listening
+from dpsr.pipeline.estimator import listening
 from pathlib import Path
 
 def limit(stage):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from dpsr.data.files.read import columns_of_file
 from dpsr.data.frames import columns_of_arrays, columns_of_frame, is_spark_frame
 from dpsr.data.interactions import Interactions
 from dpsr.data.rows_in_memory import RowsInMemory
-from dpsr.engine.raw import RawRatings
+from dpsr.engine.raw import RawInteractions, RawRatings
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import Source, quoted
 from dpsr.types.mask import Mask
@@ -215,6 +216,25 @@ class Ratings(RowsInMemory, RawRatings):
 
     def _value_column(self) -> dict[str, npt.NDArray[np.float64]]:
         return {"rating": self.values}
+
+
+def checked_ratings(ratings: object) -> RawRatings:
+    """Ratings on a declared scale; for anything else, what to write instead."""
+    if isinstance(ratings, RawRatings):
+        return ratings
+    if isinstance(ratings, RawInteractions):
+        raise DataError("ratings are needed here, and these are interactions. Use DPSR(..., unit='user').")
+    kind = type(ratings).__name__
+    if hasattr(ratings, "columns") or hasattr(ratings, "__arrow_c_stream__"):
+        write = 'Ratings.from_frame(df, scale="1:5:1")'
+    elif isinstance(ratings, str | Path):
+        write = 'Ratings.read(path, scale="1:5:1")'
+    else:
+        write = 'Ratings.from_arrays(users, items, values, scale="1:5:1")'
+    raise DataError(
+        f"Ratings on a declared scale are needed, found {kind}. Write {write}, with the scale printed on your rating "
+        "form: it is never guessed, because the observed range is private."
+    )
 
 
 def _assemble(columns: RatingColumns, *, scale: Scale, duplicates: str) -> tuple[Mask, npt.NDArray[np.uint16]]:

@@ -36,7 +36,7 @@ from dpsr.people.cells import MOST_CELLS, TASTE, Factors, choose_cells, read_mom
 from dpsr.people.learning import PeopleState
 from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
 from dpsr.people.rounds import Saturation
-from dpsr.pipeline.progress import announce
+from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.contributions import coefficients_reach
 from dpsr.types.catalogue import Catalogue

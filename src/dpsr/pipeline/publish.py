@@ -29,11 +29,10 @@ from dpsr.engine.work_folder import clear_dead_runs
 from dpsr.errors import DpsrError, LedgerError, ParameterError, PrivacyError, ReleaseError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.dpsr import DPSR
-from dpsr.pipeline.estimator import check_enough
+from dpsr.pipeline.estimator import announce, check_enough
 from dpsr.pipeline.likes import check_likes
 from dpsr.pipeline.made_up import check_made_up, with_made_up
 from dpsr.pipeline.paper import PaperDPSR
-from dpsr.pipeline.progress import announce
 from dpsr.privacy.ledger.ledger import Budget, Charge
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, atomic_folder, check_disk_space, check_target, expected_bytes, write_release

@@ -24,7 +24,7 @@ from dpsr.arrays import Floats
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.contrasts import contrast_map
 from dpsr.engine.incidence import ColumnStack, DividedIncidence, Turns, at_ratings
-from dpsr.pipeline.progress import announce
+from dpsr.pipeline.estimator import announce
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.types import Model
