@@ -28,8 +28,7 @@ from dpsr.privacy.channels import laplace
 from dpsr.privacy.channels.channel import Sampler
 from dpsr.privacy.channels.optimal import _built, response_table
 from dpsr.privacy.ledger.ledger import Ledger
-from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.noise.laplace import discrete_laplace
+from dpsr.privacy.noise import NoiseSource, discrete_laplace
 from dpsr.privacy.vault.vault import Vault
 from dpsr.release import load_release, verify
 

@@ -286,7 +286,7 @@ def outer_gram(left: Floats, right: Floats, precision: Floats) -> Floats:
     In single precision: it leads the way to a solution and says how much is known, and is no part of either.
     """
     p, q = left.shape[1], right.shape[1]
-    packed = np.zeros((packed_size(p), packed_size(q)))
+    packed = np.zeros((len(_triangle(p)[0]), len(_triangle(q)[0])))
     some = right.any(axis=1) & left.any(axis=1)  # those nobody rated, or who rated nothing, add nothing
     if not some.all():
         left, right, precision = left[some], right[some], precision[some]

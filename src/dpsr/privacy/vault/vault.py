@@ -52,8 +52,7 @@ from dpsr.engine.incidence import AT_ONCE, GRID, Division, Turns
 from dpsr.engine.raw import LEVEL, RawRatings, RawTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import BITS, Channel, Sampler
-from dpsr.privacy.noise.laplace import discrete_laplace, laplace_scale
-from dpsr.privacy.noise.source import NoiseSource
+from dpsr.privacy.noise import NoiseSource, discrete_laplace, laplace_scale
 from dpsr.privacy.vault.journal import Journal
 from dpsr.types import Census, Scale
 
