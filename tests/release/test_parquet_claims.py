@@ -11,7 +11,7 @@ import pytest
 from folders import copied, resealed
 
 from dpsr import DPSR
-from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.folder import MalformedError
 from dpsr.data import realistic
 from dpsr.release.folder.parquet import Column, read_table
 from dpsr.release.folder.parquet_pages import read_footer, read_header

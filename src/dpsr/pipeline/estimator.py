@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import ChargeReference
-from dpsr.certify.manifest import MANIFEST, sha256_of
+from dpsr.certify.folder import MANIFEST, sha256_of
 from dpsr.data.files.catalogue import read_catalogue
 from dpsr.data.ratings import checked_ratings
 from dpsr.data.raw_statistics import root_mean_square_error

@@ -23,7 +23,7 @@ from pathlib import Path
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
-from dpsr.certify.manifest import MANIFEST, sha256_of
+from dpsr.certify.folder import MANIFEST, sha256_of
 from dpsr.engine.raw import InteractionTable, RawInteractions, RawRatings, RawTable, raw_table
 from dpsr.engine.work_folder import clear_dead_runs
 from dpsr.errors import DpsrError, LedgerError, ParameterError, PrivacyError, ReleaseError

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dpsr.certify.manifest import SIGNATURES
+from dpsr.certify.folder import SIGNATURES
 from dpsr.certify.signature import Signature, signatures_to_bytes
 from dpsr.errors import SignatureError
 from dpsr.pipeline.verification import verify_release

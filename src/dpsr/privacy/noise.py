@@ -11,7 +11,8 @@ experiments: whoever has the seed can subtract the noise, so everything it touch
 
     P[Z = z]  is proportional to  exp(-|z| / scale),   z integer, scale = t/s rational
 
-after Canonne, Kamath and Steinke (2020): every decision is a comparison of uniform integers. A statistic of integer sensitivity D released with it costs exactly D / scale.
+after Canonne, Kamath and Steinke (2020): every decision is a comparison of uniform integers. A statistic
+of integer sensitivity D released with it costs exactly D / scale.
 
 **Exactly rounded normal noise**
 

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from dpsr.certify.manifest import MANIFEST
+from dpsr.certify.folder import MANIFEST
 from dpsr.engine.work_folder import lock
 from dpsr.errors import ReleaseError
 from dpsr.quoting import quoted

@@ -19,7 +19,7 @@ import pyarrow as pa
 from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.certify.check import Check
-from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.folder import MalformedError
 from dpsr.release.folder.asked import check_people_asked, check_people_numbers
 from dpsr.release.folder.consistency import check_settings
 from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, SYNTHETIC

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpsr.arrays import Floats, Singles
 from dpsr.certify.certificate import UNITS
-from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
+from dpsr.certify.folder import MalformedError, check_format, first_violation, strict_json
 from dpsr.errors import ScaleError
 from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS
 from dpsr.release.folder.parquet import LARGEST, MOST_ROWS, MOST_WIDE

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpsr.arrays import AnyArray
-from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.folder import MalformedError
 from dpsr.quoting import printable
 from dpsr.release.folder.layout import ITEMS, memory_of_machine
 from dpsr.release.folder.parquet_claims import check_notes, check_ranges

@@ -21,7 +21,7 @@ import pyarrow as pa
 from dpsr.arrays import Ints
 from dpsr.certify.certificate import software
 from dpsr.certify.check import Check
-from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.folder import MalformedError
 from dpsr.release.folder.layout import SYNTHETIC
 from dpsr.release.folder.parquet import Column, read_batches, read_table
 from dpsr.release.likes import LikesRelease

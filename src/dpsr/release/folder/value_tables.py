@@ -20,7 +20,7 @@ import pyarrow as pa
 from dpsr.arrays import Ints
 from dpsr.certify import Certificate
 from dpsr.certify.check import Check
-from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.folder import MalformedError
 from dpsr.release.folder.asked import check_values_asked
 from dpsr.release.folder.consistency import check_consistency, check_method, check_settings
 from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS, USERS

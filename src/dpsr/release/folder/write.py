@@ -31,8 +31,7 @@ import pyarrow.parquet as pq
 
 from dpsr.arrays import AnyArray
 from dpsr.certify.check import CERTIFICATE
-from dpsr.certify.json_schema import first_violation
-from dpsr.certify.manifest import SIGNATURES, write_manifest
+from dpsr.certify.folder import SIGNATURES, first_violation, write_manifest
 from dpsr.certify.signature import signatures_to_bytes
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import ReleaseError
