@@ -7,7 +7,7 @@ from file_layouts import CANONICAL, LAYOUTS, ROWS, text
 
 from dpsr.data import Ratings
 from dpsr.errors import DataError
-from dpsr.types.scale import Scale
+from dpsr.types.coordinates import Scale
 
 SCALE = Scale(1, 5)
 

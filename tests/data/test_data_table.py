@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dpsr.data import Ratings
 from dpsr.data.coding import canonical_order
 from dpsr.errors import DataError
-from dpsr.types.scale import Scale
+from dpsr.types.coordinates import Scale
 
 SCALE = Scale(1, 5)
 COLUMNS = {

@@ -40,7 +40,7 @@ from dpsr.arrays import AnyInts, Ints
 from dpsr.data.columns import Roles
 from dpsr.errors import DataError, ScaleError
 from dpsr.quoting import Source, printable, quoted, without_values
-from dpsr.types.scale import Scale, off_scale
+from dpsr.types.coordinates import Scale, off_scale
 
 ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError)
 """What pyarrow is known to raise for data it cannot take. Caught around its calls only, never around our own code."""

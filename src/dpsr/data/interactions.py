@@ -18,7 +18,7 @@ from dpsr.data.rows_in_memory import RowsInMemory
 from dpsr.engine.raw import RawInteractions
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
-from dpsr.types.mask import Mask
+from dpsr.types.coordinates import Mask
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # the inherited repr shows no weight, a generated one would

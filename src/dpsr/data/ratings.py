@@ -23,8 +23,7 @@ from dpsr.data.rows_in_memory import RowsInMemory
 from dpsr.engine.raw import RawInteractions, RawRatings
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import Source, quoted
-from dpsr.types.mask import Mask
-from dpsr.types.scale import Scale, ScaleLike
+from dpsr.types.coordinates import Mask, Scale, ScaleLike
 
 Duplicates = Literal["error", "first", "last"]
 DUPLICATES = ("error", "first", "last")

@@ -34,7 +34,7 @@ from dpsr.data.ratings import Ratings
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
 from dpsr.types import Mask
-from dpsr.types.scale import Scale
+from dpsr.types.coordinates import Scale
 
 _STAR_CUTS = np.array([-1.55, -0.95, -0.15, 0.77])
 """Standard scores between the stars: 6, 11, 27, 34 and 22 per cent of a normal distribution, as in MovieLens 100K."""

@@ -35,7 +35,7 @@ from dpsr.release import Contents, Release
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.types import Catalogue, Mask, NoisyRatings, Scale
-from dpsr.types.mask import Ids
+from dpsr.types.coordinates import Ids
 from dpsr.value import sweep
 from dpsr.value.allocation import Allocation, Components, Forecast, allocate, forecast
 from dpsr.value.assembly import learn_mask_taste

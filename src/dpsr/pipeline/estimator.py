@@ -46,7 +46,7 @@ from dpsr.release.people import PersonalisedPeople, check_takes_new_people
 from dpsr.release.release import ManyIds, Unknown
 from dpsr.report import folder_pages
 from dpsr.types import Catalogue, Model
-from dpsr.types.mask import Census, Ids
+from dpsr.types.coordinates import Census, Ids
 
 Listener = Callable[[str], None]
 

@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.linalg.own_regression import PeopleRows, predict_pairs, regress
-from dpsr.types.mask import Ids, codes_of, id_array
-from dpsr.types.scale import Scale
+from dpsr.types.coordinates import Ids, Scale, codes_of, id_array
 
 HASHED_CELLS = 1 << 16
 """Cells where no list of items was declared: some three times the items of the largest catalogues we have in mind, and

@@ -23,10 +23,10 @@ from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS
 from dpsr.release.folder.parquet import LARGEST, MOST_ROWS, MOST_WIDE
 from dpsr.synthesis import MOST_PEOPLE
 from dpsr.types import NoisyRatings, PersonalPrior, Scale
+from dpsr.types.coordinates import LARGEST as LARGEST_RATING
 from dpsr.types.item_side import ACTIVITY_BINS
 from dpsr.types.likes_side import METHODS as SCORES
 from dpsr.types.personal import Widths
-from dpsr.types.scale import LARGEST as LARGEST_RATING
 
 MODEL_FORMAT = "dpsr-model-2"
 METHODS = ("default", "paper", "paper, as published")

@@ -28,7 +28,7 @@ from dpsr.release.folder.model_form import NOISY_COLUMNS, noisy_of, personal_of,
 from dpsr.release.folder.parquet import MOST_ROWS, Column, checked_table, titles_of, vocabulary
 from dpsr.release.release import Release
 from dpsr.types import Affinity, Mask, Model, Scale
-from dpsr.types.mask import codes_of
+from dpsr.types.coordinates import codes_of
 
 
 def read_values(files: Mapping[str, bytes], certificate: Certificate) -> tuple[list[Check], Release | None]:

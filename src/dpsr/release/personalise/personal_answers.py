@@ -27,7 +27,7 @@ from dpsr.release.lists.batch import table as lists_table
 from dpsr.release.lists.ranking import Recommendations
 from dpsr.release.personalise.files import check_file, file_metadata, statement
 from dpsr.types import OpensOwnRows, PersonalModel, Scale
-from dpsr.types.mask import Ids
+from dpsr.types.coordinates import Ids
 
 BLOCK = 4_096
 """People at a time: some fifty megabytes, whatever the number of people."""

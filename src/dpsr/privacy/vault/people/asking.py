@@ -45,8 +45,8 @@ from dpsr.privacy.noise import NoiseSource, rounded_normal
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people.contributions import add_names
 from dpsr.privacy.vault.vault import SEEDED
+from dpsr.types.coordinates import codes_of
 from dpsr.types.item_side import HASHED_CELLS, hashed_cells, hashes, spelt
-from dpsr.types.mask import codes_of
 
 Contribute = Callable[..., None]
 """Adds what the people of a block contribute to a sum."""
