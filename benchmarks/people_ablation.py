@@ -26,9 +26,9 @@ from dpsr.people import budget
 from dpsr.people.levels import PeopleLevels, read_levels
 from dpsr.pipeline import people as pipeline
 from dpsr.release.people import ItemRelease
+from dpsr.types.coordinates import Ids, id_array
 from dpsr.types.id_order import IdOrder
 from dpsr.types.item_side import ItemSide, hashes
-from dpsr.types.mask import Ids, id_array
 
 EPSILONS, DELTA, TASTE_PEOPLE = (1.0, 5.0), 1e-5, 12_000
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from dpsr import Ratings, Scale
 from dpsr.data import paper_matrix
-from dpsr.data.assemble import mask_of_cells
+from dpsr.types import Mask
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Kind:
         catalogue = self.items + self.unrated
         wide = cells // self.items * catalogue + cells % self.items
         ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (self.users, catalogue))
-        return Ratings(mask_of_cells(wide, *ids), levels.astype(np.uint16), self.scale)
+        return Ratings(Mask.of_cells(wide, *ids), levels.astype(np.uint16), self.scale)
 
     def _cells(self, rng: np.random.Generator, eta: np.ndarray) -> np.ndarray:
         """Cells without replacement: the first of exponential clocks to ring."""

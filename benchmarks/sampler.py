@@ -13,8 +13,7 @@ from benchmarks.registry import Ratio, section
 from benchmarks.timing import in_turns
 from dpsr import Scale
 from dpsr.privacy.channels import calibrated_laplace, laplace, randomised_response
-from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.noise.laplace import discrete_laplace
+from dpsr.privacy.noise import NoiseSource, discrete_laplace
 
 N, FEW = 5_000_000, 200_000
 SOME, MANY = 1_000_000, 4_000_000

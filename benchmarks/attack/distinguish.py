@@ -24,7 +24,7 @@ from dpsr.data import realistic
 from dpsr.data.ingest import ingest
 from dpsr.data.spark.frame import spark_table
 from dpsr.data.spark.session import spark_session
-from dpsr.engine.division import GRID, Division
+from dpsr.engine.incidence import GRID, Division
 from dpsr.engine.raw import RawRatings, RawTable
 from dpsr.privacy.channels import calibrated_laplace
 from dpsr.privacy.noise import NoiseSource

@@ -22,7 +22,7 @@ from benchmarks.attack.commands import ROOT, dpsr
 from dpsr import DPSR, Ratings, Scale
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import COMPOSITIONS
-from dpsr.certify.manifest import write_manifest
+from dpsr.certify.folder import write_manifest
 from dpsr.data import realistic
 from dpsr.errors import DpsrError
 from dpsr.pipeline.account import Account

@@ -20,7 +20,7 @@ from dpsr.audit.replay import audit_replay
 from dpsr.audit.trials import run
 from dpsr.certify.parts import DividedSumsPart, HistogramPart
 from dpsr.data import realistic
-from dpsr.engine.division import Division
+from dpsr.engine.incidence import Division
 from dpsr.engine.raw import RawTable
 from dpsr.errors import DpsrError, PrivacyError, ReleaseError
 from dpsr.pipeline import publish, value
@@ -28,8 +28,7 @@ from dpsr.privacy.channels import laplace
 from dpsr.privacy.channels.channel import Sampler
 from dpsr.privacy.channels.optimal import _built, response_table
 from dpsr.privacy.ledger.ledger import Ledger
-from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.noise.laplace import discrete_laplace
+from dpsr.privacy.noise import NoiseSource, discrete_laplace
 from dpsr.privacy.vault.vault import Vault
 from dpsr.release import load_release, verify
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
+from dpsr.certify.folder import MalformedError, check_format, first_violation, strict_json
 from dpsr.certify.form import CERTIFICATE_FORM as SCHEMA
-from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
 from dpsr.certify.parts import ChannelPart, DividedSumsPart, HistogramPart, SumsPart
 from dpsr.certify.unproved import DeclaredPart, PublishedPart
 

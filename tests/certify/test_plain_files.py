@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from dpsr.certify.plain_files import UnreadableError, names_in, read_plain
+from dpsr.certify.folder import UnreadableError, names_in, read_plain
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"\0" * 100_000])
@@ -16,7 +16,7 @@ def test_a_plain_file_is_read_whole(tmp_path, content):
 
 
 def test_what_is_read_piece_by_piece_is_whole_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpsr.certify.plain_files._AT_ONCE", 7)
+    monkeypatch.setattr("dpsr.certify.folder._AT_ONCE", 7)
     (tmp_path / "f").write_bytes(bytes(range(256)))
     assert read_plain(tmp_path / "f", 256) == bytes(range(256))
 

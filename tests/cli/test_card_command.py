@@ -6,7 +6,7 @@ import os
 import pytest
 
 from dpsr import DPSR
-from dpsr.certify.manifest import write_manifest
+from dpsr.certify.folder import write_manifest
 from dpsr.data import realistic
 from dpsr.pipeline.account import Account
 from dpsr.pipeline.publish import publish

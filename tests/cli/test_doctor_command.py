@@ -10,8 +10,7 @@ import pytest
 
 from dpsr.doctor import Check, Status, examination, machine, randomness, versions
 from dpsr.privacy.channels import Channel, laplace
-from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.noise.laplace import discrete_laplace
+from dpsr.privacy.noise import NoiseSource, discrete_laplace
 from dpsr.types import Scale
 
 

@@ -11,7 +11,9 @@ from small_ratings import options, write_csv
 import dpsr as package
 from dpsr import load_release
 from dpsr.cli import demo
-from dpsr.pipeline import progress
+from dpsr.linalg import compiled
+from dpsr.pipeline import dpsr as pipeline
+from dpsr.pipeline.estimator import announce, listening
 from dpsr.value import sweep
 
 KERNEL = """
@@ -23,15 +25,21 @@ def doubled(x):
 """
 
 
+def empty_cache(monkeypatch):
+    """A machine whose cache is said to be empty."""
+    for module in (compiled, pipeline):
+        monkeypatch.setattr(module, "in_cache", lambda module: False)
+
+
 @pytest.fixture
 def not_yet(monkeypatch):
     """A process that has fitted nothing yet."""
-    monkeypatch.setattr(progress, "_compiled", set())
+    monkeypatch.setattr(pipeline, "_compiled", set())
 
 
 def test_compiling_is_said_once_with_how_long(dpsr, tmp_path, monkeypatch, not_yet):
     """On a machine whose cache is said to be empty: compiling it all again would take that long."""
-    monkeypatch.setattr(progress, "in_cache", lambda module: False)
+    empty_cache(monkeypatch)
     csv = write_csv(tmp_path / "ratings.csv")
     first, second = (dpsr("release", csv, *options(tmp_path / name)).err for name in "ab")
     assert first.count("Compiling, once on this machine (about half a minute)") == 1
@@ -40,7 +48,7 @@ def test_compiling_is_said_once_with_how_long(dpsr, tmp_path, monkeypatch, not_y
 
 
 def test_a_machine_that_has_compiled_says_nothing(dpsr, tmp_path, not_yet):
-    assert progress.in_cache(sweep), "tests before this one, or this one's own first run, have compiled"
+    assert compiled.in_cache(sweep), "tests before this one, or this one's own first run, have compiled"
     csv = write_csv(tmp_path / "ratings.csv")
     assert "Compiling" not in dpsr("release", csv, *options(tmp_path / "r")).err
 
@@ -51,46 +59,46 @@ def test_the_cache_is_known_to_be_empty_until_a_kernel_was_compiled(tmp_path):
     spec = importlib.util.spec_from_file_location("doubling", tmp_path / "doubling.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert not progress.in_cache(module)
+    assert not compiled.in_cache(module)
     assert module.doubled(np.float64(21)) == 42
-    assert progress.in_cache(module)
+    assert compiled.in_cache(module)
 
 
 def test_lists_say_that_their_first_use_compiles_too(monkeypatch):
     heard = []
-    with progress.listening(heard.append):
-        progress.say_compiling(sweep)
-        monkeypatch.setattr(progress, "in_cache", lambda module: False)
-        progress.say_compiling(sweep)
-    assert heard == [progress.COMPILING]
+    with listening(heard.append):
+        pipeline.say_compiling(sweep)
+        empty_cache(monkeypatch)
+        pipeline.say_compiling(sweep)
+    assert heard == [pipeline.COMPILING]
 
 
 def test_the_demo_says_once_that_it_compiles_and_lets_another_process_compile_for_people(monkeypatch):
     """Two pipelines on a cache that is said to be empty: one announcement, one rehearsal in each process."""
     programs, rehearsed, heard = [], [], []
-    monkeypatch.setattr(progress, "in_cache", lambda module: False)
-    monkeypatch.setattr(progress, "another_process", lambda program: programs.append(program) or nullcontext())
-    monkeypatch.setattr(demo, "rehearse_values", lambda: progress.announce("a stage") or rehearsed.append("values"))
-    with progress.listening(heard.append):
+    empty_cache(monkeypatch)
+    monkeypatch.setattr(demo, "another_process", lambda program: programs.append(program) or nullcontext())
+    monkeypatch.setattr(demo, "rehearse_values", lambda: announce("a stage") or rehearsed.append("values"))
+    with listening(heard.append):
         demo.compile_both()
-    assert heard == [progress.COMPILING], "of the rehearsal's own stages nothing is said"
+    assert heard == [pipeline.COMPILING], "of the rehearsal's own stages nothing is said"
     assert rehearsed == ["values"]
     assert programs == ["from dpsr.cli.demo import rehearse_rest; rehearse_rest()"]
 
 
 def test_another_process_is_waited_for_and_none_is_left_behind(tmp_path):
-    with progress.another_process(f"open({str(tmp_path / 'done')!r}, 'w')"):
+    with demo.another_process(f"open({str(tmp_path / 'done')!r}, 'w')"):
         pass
     assert (tmp_path / "done").exists()
     begun = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), progress.another_process("import time; time.sleep(600)"):
+    with pytest.raises(KeyboardInterrupt), demo.another_process("import time; time.sleep(600)"):
         raise KeyboardInterrupt
     assert time.monotonic() - begun < 300, "interrupted: the other one is ended, not waited for"
 
 
 def test_rehearsals_do_what_the_demo_does_and_values_are_left_to_the_other_process(not_yet):
     demo.rehearse_rest()
-    assert sweep.__name__ in progress._compiled
+    assert sweep.__name__ in pipeline._compiled
     demo.rehearse_values()
 
 

@@ -14,10 +14,10 @@ from small_ratings import options, write_csv
 from dpsr import DPSR, Ratings, Scale
 from dpsr.errors import ReleaseError
 from dpsr.pipeline.account import Account
-from dpsr.pipeline.progress import listening
+from dpsr.pipeline.estimator import listening
 from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
-from dpsr.release.folder.write import atomic_folder, check_target, clear_leftovers, sync
+from dpsr.release.atomic import atomic_folder, check_target, clear_leftovers, sync
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ from dpsr import DPSR, Ratings, Scale
 from dpsr.errors import ReleaseError
 from dpsr.pipeline.account import Account
 from dpsr.pipeline.publish import publish
-from dpsr.pipeline.progress import listening
+from dpsr.pipeline.estimator import listening
 from pathlib import Path
 
 def limit(stage):
@@ -136,7 +136,7 @@ def test_a_release_that_is_in_its_place_is_not_called_unwritten(ratings, tmp_pat
             raise OSError(errno.EINVAL, "Invalid argument")
         sync(entry)
 
-    monkeypatch.setattr("dpsr.release.folder.write.sync", stubborn)
+    monkeypatch.setattr("dpsr.release.atomic.sync", stubborn)
     done = publish(ratings, DPSR(0.1), tmp_path / "r", account=Account.open(str(tmp_path / "l.db"), None, 0.1))
     assert done.folder == tmp_path / "r"
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "r"]
@@ -197,7 +197,7 @@ def test_a_place_that_was_taken_a_moment_ago_is_refused_before_the_charge(rating
     def ended(path, mine):
         fill(path, "first")
 
-    monkeypatch.setattr("dpsr.release.folder.write._refuse_second", ended)
+    monkeypatch.setattr("dpsr.release.atomic._refuse_second", ended)
     with pytest.raises(ReleaseError, match="the folder r exists already"):
         publish(ratings, DPSR(0.1), tmp_path / "r", account=account)
     assert ledger.budget().charges == 0
@@ -235,7 +235,7 @@ def test_a_release_that_a_killed_run_had_moved_aside_is_put_back(tmp_path):
 def test_replacing_a_release_leaves_the_new_one_and_nothing_else(tmp_path, monkeypatch, exchange):
     """On systems that cannot exchange two folders, the old one steps aside."""
     if not exchange:
-        monkeypatch.setattr("dpsr.release.folder.write._exchange", lambda *_: False)
+        monkeypatch.setattr("dpsr.release.atomic._exchange", lambda *_: False)
     for word in ("old", "new"):
         with atomic_folder(tmp_path / "r", overwrite=True) as draft:
             fill(draft, word)

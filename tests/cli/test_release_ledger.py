@@ -14,7 +14,7 @@ from small_ratings import options, write_csv
 from dpsr import DPSR, Ratings, Scale
 from dpsr.errors import PrivacyError, ReleaseError
 from dpsr.pipeline.account import Account
-from dpsr.pipeline.progress import listening
+from dpsr.pipeline.estimator import listening
 from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.privacy.noise import NoiseSource

@@ -20,7 +20,7 @@ from dpsr.engine.work_folder import MARK, RUN, chosen_folder, clear, clear_dead_
 from dpsr.errors import ReleaseError
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.privacy.vault.journal import Journal
-from dpsr.release.folder.write import atomic_folder
+from dpsr.release.atomic import atomic_folder
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_replacing_a_release_never_deletes_what_somebody_put_beside_its_files(dp
 @pytest.mark.parametrize("exchange", [True, False])
 def test_what_is_put_into_a_release_while_it_is_replaced_is_kept_aside(tmp_path, monkeypatch, exchange):
     if not exchange:
-        monkeypatch.setattr("dpsr.release.folder.write._exchange", lambda *_: False)
+        monkeypatch.setattr("dpsr.release.atomic._exchange", lambda *_: False)
     for word in ("old", "new"):
         with atomic_folder(tmp_path / "r", overwrite=True) as draft:
             draft.mkdir()

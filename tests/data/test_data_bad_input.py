@@ -11,7 +11,7 @@ from bad_files import BAD_FILES, HEAD
 
 from dpsr.data import Ratings
 from dpsr.errors import DataError, ParameterError, ScaleError
-from dpsr.types.scale import Scale
+from dpsr.types.coordinates import Scale
 
 SCALE = Scale(1, 5)
 

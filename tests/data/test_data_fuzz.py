@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dpsr.data import Ratings
 from dpsr.errors import DpsrError
-from dpsr.types.scale import Scale
+from dpsr.types.coordinates import Scale
 
 SCALE = Scale(1, 5)
 NAMES = ["r.csv", "r.tsv", "u.data", "ratings.dat", "r.txt", "r.parquet", "r.csv.gz", "r"]

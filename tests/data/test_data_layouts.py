@@ -7,7 +7,7 @@ from file_layouts import CANONICAL, LAYOUTS, ROWS, text
 
 from dpsr.data import Ratings
 from dpsr.errors import DataError
-from dpsr.types.scale import Scale
+from dpsr.types.coordinates import Scale
 
 SCALE = Scale(1, 5)
 
@@ -91,7 +91,7 @@ def test_quotes_mean_nothing_between_double_colons(tmp_path):
 
 
 def test_double_colons_are_found_wherever_a_block_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpsr.data.files.layouts.BLOCK", 7)
+    monkeypatch.setattr("dpsr.data.columns.BLOCK", 7)
     path = tmp_path / "ratings.dat"
     path.write_text(
         "".join(f"{user}::{'1' * item}::{1 + (user + item) % 5}\n" for user in range(99) for item in (1, 2, 3))

@@ -5,7 +5,7 @@ import pytest
 
 from dpsr.data import Ratings, realistic
 from dpsr.errors import DataError, ParameterError
-from dpsr.types.scale import Scale
+from dpsr.types.coordinates import Scale
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsr.data import Ratings
-from dpsr.data.assemble import _canonical
+from dpsr.data.coding import canonical_order
 from dpsr.errors import DataError
-from dpsr.types.scale import Scale
+from dpsr.types.coordinates import Scale
 
 SCALE = Scale(1, 5)
 COLUMNS = {
@@ -168,6 +168,6 @@ def test_packed_sorting_equals_a_stable_sort(cells):
     given_cells = np.array(cells, dtype=np.int64)
     expected = np.argsort(given_cells, kind="stable")
     for n_cells in (31, 2**62):  # the second leaves no room to pack
-        order, ordered = _canonical(given_cells.copy(), n_cells)
+        order, ordered = canonical_order(given_cells.copy(), n_cells)
         np.testing.assert_array_equal(order, expected)
         np.testing.assert_array_equal(ordered, given_cells[expected])

@@ -19,7 +19,7 @@ from dpsr.data.files import chunks
 from dpsr.engine.raw import LEVEL
 from dpsr.engine.table import TIMESTAMP
 from dpsr.errors import DataError, DpsrError, ParameterError
-from dpsr.types.scale import Scale
+from dpsr.types.coordinates import Scale
 
 SCALE = Scale(1, 5)
 

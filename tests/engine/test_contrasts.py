@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpsr.data.assemble import mask_of_cells
 from dpsr.engine import MemoryTable
 from dpsr.engine.contrasts import Contrasts, contrast_map
-from dpsr.engine.division import Division
+from dpsr.engine.incidence import Division
+from dpsr.types import Mask
 
 USERS, ITEMS = 14, 11
 
@@ -19,7 +19,7 @@ def world():
     """Features with the constant first, a division with light ratings, and classes by the largest feature."""
     rng = np.random.default_rng(0)
     cells = np.flatnonzero(rng.random(USERS * ITEMS) < 0.5)
-    mask = mask_of_cells(cells, *(pa.array(np.arange(n, dtype=np.int64)) for n in (USERS, ITEMS)))
+    mask = Mask.of_cells(cells, *(pa.array(np.arange(n, dtype=np.int64)) for n in (USERS, ITEMS)))
     x, z = (np.column_stack([np.ones(n), rng.normal(size=(n, 3))]) for n in (USERS, ITEMS))
     x[3, 1:] = 0.0
     division = replace(Division.uniform((USERS, ITEMS), 128, asked=100, light=40), pooled=64)

@@ -11,7 +11,6 @@ from odd_ratings import odd_ratings
 
 from dpsr import DPSR, Scale
 from dpsr.data import realistic
-from dpsr.data.assemble import mask_of_cells
 from dpsr.data.ratings import Ratings
 from dpsr.engine import BlockResult
 from dpsr.engine.disk import ITEMS, DiskTable
@@ -20,6 +19,7 @@ from dpsr.engine.table import TIMESTAMP, block_edges
 from dpsr.engine.work_folder import clear
 from dpsr.errors import DataError
 from dpsr.pipeline.value import RELEASED
+from dpsr.types import Mask
 from dpsr.value.allocation import allocate
 
 SIZE = 500
@@ -126,7 +126,7 @@ def test_two_hundred_thousand_items_of_which_hardly_any_was_rated_are_ordinary(t
     rng, n = np.random.default_rng(3), 200_000
     cells = np.sort(np.concatenate([u * n + rng.choice(n, 40, replace=False) for u in range(50)]))
     ratings = Ratings(
-        mask=mask_of_cells(cells, pa.array(range(50)), pa.array(range(n))),
+        mask=Mask.of_cells(cells, pa.array(range(50)), pa.array(range(n))),
         levels=rng.integers(0, 5, len(cells)).astype(np.uint16),
         scale=Scale(1, 5),
     )

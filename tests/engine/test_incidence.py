@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpsr.data.assemble import mask_of_cells
 from dpsr.engine import BlockResult, MemoryTable
 from dpsr.engine import table as block
-from dpsr.engine.incidence import Incidence, add_by_item, at_ratings, by_user, moments_at_ratings
+from dpsr.engine.incidence import Incidence, add_by_item, at_ratings, by_user
 from dpsr.engine.table import block_edges
 from dpsr.linalg.lanczos import leading_right
+from dpsr.types import Mask
 
 
 def table_of(m=70, n=40, density=0.2, seed=0):
@@ -20,7 +20,7 @@ def table_of(m=70, n=40, density=0.2, seed=0):
     dense = rng.random((m, n)) < density
     dense[5], dense[:, 7] = False, False
     cells = np.flatnonzero(dense.ravel())
-    mask = mask_of_cells(cells, *(pa.array(np.arange(size, dtype=np.int64)) for size in (m, n)))
+    mask = Mask.of_cells(cells, *(pa.array(np.arange(size, dtype=np.int64)) for size in (m, n)))
     values = rng.normal(size=len(cells))
     full = np.zeros((m, n))
     full[mask.users, mask.items] = values
@@ -74,7 +74,7 @@ def test_the_incidence_multiplies_both_ways_in_one_pass(cut):
     np.testing.assert_allclose(Incidence(table).gram(left, right, items), N.T @ N @ items, atol=1e-12)
 
 
-def test_factors_at_ratings_and_their_moments(cut):
+def test_factors_at_ratings(cut):
     table, _, dense = table_of()
     rng = np.random.default_rng(3)
     left, right = rng.normal(size=(70, 4)), rng.normal(size=(40, 4))
@@ -85,10 +85,6 @@ def test_factors_at_ratings_and_their_moments(cut):
 
     table.run(write, writes=["eta"])
     np.testing.assert_allclose(table["eta"], plain, atol=1e-12)
-    mean, variance, sample = moments_at_ratings(table, left, right, 50)
-    assert mean == pytest.approx(plain.mean())
-    assert variance == pytest.approx(plain.var())
-    np.testing.assert_allclose(sample, plain[:: len(plain) // 50], atol=1e-12)
 
 
 def test_columns_are_kept_hidden_and_dropped():

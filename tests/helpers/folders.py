@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from dpsr import DPSR
 from dpsr.certify import Certificate
-from dpsr.certify.manifest import write_manifest
+from dpsr.certify.folder import write_manifest
 from dpsr.pipeline.account import Account
 from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger

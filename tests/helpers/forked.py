@@ -166,8 +166,7 @@ def prepare():
     import numpy as np
 
     from dpsr import DPSR, Ratings, Scale
-    from dpsr.privacy.noise import NoiseSource
-    from dpsr.privacy.noise.laplace import discrete_laplace
+    from dpsr.privacy.noise import NoiseSource, discrete_laplace
     from dpsr.report.page import environment
     from dpsr.report.plots import EPSILONS
 

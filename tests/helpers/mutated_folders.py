@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpsr import DPSR, Ratings, Scale, load_release
-from dpsr.certify.manifest import Entry, Manifest, sha256_of
+from dpsr.certify.folder import Entry, Manifest, sha256_of
 from dpsr.errors import DpsrError, ReleaseError
 from dpsr.pipeline.account import Account
 from dpsr.pipeline.cards import check_card

@@ -4,12 +4,12 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr import Ratings, Scale
-from dpsr.data.assemble import mask_of_cells
+from dpsr.types import Mask
 
 
 def odd_ratings(m, n, dense, seed=0, ids=np.arange):
     """Ratings where `dense` is true; users and items without any stay in the vocabulary."""
     cells = np.flatnonzero(dense.ravel())
-    mask = mask_of_cells(cells, pa.array(ids(m)), pa.array(ids(n)))
+    mask = Mask.of_cells(cells, pa.array(ids(m)), pa.array(ids(n)))
     levels = np.random.default_rng(seed).integers(0, 5, len(cells)).astype(np.uint16)
     return Ratings(mask=mask, levels=levels, scale=Scale(1, 5))

@@ -10,7 +10,7 @@ from certificates import certificate
 from dpsr.database import Database
 from dpsr.errors import PrivacyError
 from dpsr.privacy.ledger.ledger import Ledger
-from dpsr.release.folder.write import atomic_folder, sync_tree
+from dpsr.release.atomic import atomic_folder, sync_tree
 
 Database.parse("postgresql://nobody@localhost/nothing").engine("rw")  # loads the driver, once for all forks
 FILES = ("certificate.json", "ratings.parquet", "manifest.json")

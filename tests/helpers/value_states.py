@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from dpsr.data.assemble import mask_of_cells
 from dpsr.engine import BlockResult
+from dpsr.types import Mask
 from dpsr.value.design import Design
 from dpsr.value.effects import Effects
 from dpsr.value.priors import ridge
@@ -15,7 +15,7 @@ Y = np.linspace(-1, 1, 41)
 def design_of(m, n, density, seed):
     cells = np.flatnonzero(np.random.default_rng(seed).random(m * n) < density)
     ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (m, n))
-    mask = mask_of_cells(cells, *ids)
+    mask = Mask.of_cells(cells, *ids)
     mask.items.setflags(write=False)  # as those of a file are, or the kernels would be compiled a second time
     return Design.of(mask)
 

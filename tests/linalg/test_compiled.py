@@ -13,7 +13,7 @@ from numba import njit
 from pyspark import cloudpickle
 
 import dpsr
-from dpsr.pipeline.progress import COMPILING_AGAIN
+from dpsr.pipeline.dpsr import COMPILING_AGAIN
 from dpsr.value.kernels import add_normal_equations
 
 
@@ -127,7 +127,9 @@ NOWHERE = """
 from numba.core.caching import CacheImpl
 CacheImpl._locator_classes = []  # numba's own list of folders to try: as if none of them could be written
 from dpsr.doctor.machine import check_cache
-from dpsr.pipeline.progress import in_cache, listening, say_compiling
+from dpsr.linalg.compiled import in_cache
+from dpsr.pipeline.dpsr import say_compiling
+from dpsr.pipeline.estimator import listening
 import summing
 with listening(print):
     assert say_compiling(summing) and not in_cache(summing)

@@ -5,8 +5,7 @@ import signal
 import pytest
 from numba.core.registry import cpu_target
 
-from dpsr.linalg.compiled import kernel
-from dpsr.linalg.held_signals import held_signals
+from dpsr.linalg.compiled import held_signals, kernel
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from dpsr import DPSR
 from dpsr.data import realistic
-from dpsr.pipeline.progress import listening
+from dpsr.pipeline.estimator import listening
 
 MOMENTS = {"second moments", "second moments of presence", "pairs of presence"}
 

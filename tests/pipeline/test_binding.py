@@ -10,7 +10,7 @@ from folders import change_column, change_table, charged, copied, rewrite
 from ledgers_by_hand import insert, next_entry
 
 from dpsr import DPSR
-from dpsr.certify.manifest import sha256_of, write_manifest
+from dpsr.certify.folder import sha256_of, write_manifest
 from dpsr.data import realistic
 from dpsr.engine.raw import RawTable
 from dpsr.pipeline.account import Account

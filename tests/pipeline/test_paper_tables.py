@@ -7,7 +7,6 @@ from spark_cases import needs_spark
 
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.data import realistic
-from dpsr.data.assemble import mask_of_cells
 from dpsr.data.spark import spark_table
 from dpsr.engine.disk import ITEMS, DiskTable
 from dpsr.engine.raw import LEVEL, RawTable
@@ -18,7 +17,7 @@ from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import Vault, privatise
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import verify, write_release
-from dpsr.types import Census
+from dpsr.types import Census, Mask
 from dpsr.value.sweep import SYMBOL
 
 
@@ -48,7 +47,7 @@ def lopsided():
     dense = rng.random((70, 300)) < 0.025
     dense[17] = True
     dense[4], dense[60:], dense[:, ::7] = False, False, False
-    mask = mask_of_cells(np.flatnonzero(dense.ravel()), pa.array(range(70)), pa.array(range(300)))
+    mask = Mask.of_cells(np.flatnonzero(dense.ravel()), pa.array(range(70)), pa.array(range(300)))
     return Ratings(mask=mask, levels=rng.integers(0, 5, mask.n_ratings).astype(np.uint16), scale=Scale(1, 5))
 
 

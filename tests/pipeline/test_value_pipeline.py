@@ -13,7 +13,7 @@ from dpsr.certify.parts import DIVIDED_GRID, LaplacePart
 from dpsr.certify.table_price import epsilon_of
 from dpsr.data.synthetic import realistic
 from dpsr.engine import BlockResult
-from dpsr.engine.division import Division
+from dpsr.engine.incidence import Division
 from dpsr.engine.raw import RawTable
 from dpsr.errors import NotFittedError, PrivacyError
 from dpsr.evaluate.baselines import Bias

@@ -13,8 +13,7 @@ from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.data import paper_matrix, realistic
 from dpsr.errors import ReleaseError
 from dpsr.release.folder import write as folder_module
-from dpsr.release.folder.parquet import writer
-from dpsr.release.folder.write import seal
+from dpsr.release.folder.write import seal, writer
 
 NEEDED = {"certificate.json", "items.parquet", "model.json", "ratings.parquet", "users.parquet"}
 FILES = NEEDED | {"card.html", "manifest.json"}
@@ -104,12 +103,14 @@ def test_a_file_in_the_way_is_refused(model, tmp_path):
         model.save(tmp_path / "r")
 
 
-@pytest.mark.parametrize("step", ["_write_values", "write_manifest", "sync", "_swap_in"])
+@pytest.mark.parametrize(
+    "step", ["folder.write._write_values", "folder.write.write_manifest", "atomic.sync", "atomic._swap_in"]
+)
 def test_a_full_disk_leaves_nothing_behind(model, tmp_path, monkeypatch, step):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(folder_module, step, full)
+    monkeypatch.setattr(f"dpsr.release.{step}", full)
     with pytest.raises(ReleaseError, match=r"No space left.*Nothing was left behind"):
         model.save(tmp_path / "r")
     assert list(tmp_path.iterdir()) == []

@@ -15,7 +15,7 @@ from folders import change_column, change_table, charged, copied, resealed, rest
 
 from dpsr import DPSR, Ratings, load_release
 from dpsr.certify.check import check_certificate
-from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.folder import MalformedError
 from dpsr.certify.table_price import epsilon_of
 from dpsr.data import realistic
 from dpsr.errors import ReleaseError

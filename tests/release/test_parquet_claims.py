@@ -11,10 +11,11 @@ import pytest
 from folders import copied, resealed
 
 from dpsr import DPSR
-from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.folder import MalformedError
 from dpsr.data import realistic
-from dpsr.release.folder.parquet import Column, read_table, vectors, writer
+from dpsr.release.folder.parquet import Column, read_table
 from dpsr.release.folder.parquet_pages import read_footer, read_header
+from dpsr.release.folder.write import vectors, writer
 
 COLUMNS = (Column("who", "id"), Column("whole", "whole"), Column("real", "real"), Column("single", "single"),
            Column("vector", "vector", width=3))  # fmt: skip

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from folders import charged, copied, resealed, rewrite
 
 from dpsr import DPSR
-from dpsr.certify.manifest import Manifest, write_manifest
+from dpsr.certify.folder import Manifest, write_manifest
 from dpsr.certify.signature import signatures_to_bytes
 from dpsr.data import realistic
 from dpsr.errors import PrivacyError, ReleaseError, SignatureError

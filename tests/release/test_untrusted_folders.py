@@ -14,8 +14,7 @@ import pytest
 from folders import change_column, copied, resealed, rewrite
 
 from dpsr import DPSR, Ratings, Scale, load_release
-from dpsr.certify.json_schema import MalformedError
-from dpsr.certify.manifest import Entry, Manifest, sha256_of, write_manifest
+from dpsr.certify.folder import Entry, MalformedError, Manifest, sha256_of, write_manifest
 from dpsr.data import realistic
 from dpsr.errors import ReleaseError
 from dpsr.release import verify

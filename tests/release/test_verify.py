@@ -13,7 +13,7 @@ from dpsr.certify.check import check_certificate
 from dpsr.data import realistic
 from dpsr.errors import ReleaseError
 from dpsr.privacy.channels import gaussian, gaussian_classical
-from dpsr.privacy.noise.source import NoiseSource
+from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import privatise
 from dpsr.release import load_release, verify
 from dpsr.release.folder.write import write_release

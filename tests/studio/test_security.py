@@ -8,7 +8,7 @@ from studio_process import Studio, run, studio_in
 
 from dpsr import DPSR
 from dpsr.certify.amounts import epsilon_text
-from dpsr.certify.manifest import write_manifest
+from dpsr.certify.folder import write_manifest
 from dpsr.certify.normal_price import chance_beyond
 from dpsr.data import realistic
 from dpsr.privacy.ledger.ledger import Ledger

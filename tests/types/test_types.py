@@ -11,7 +11,7 @@ import pytest
 from dpsr import Scale
 from dpsr.errors import ScaleError
 from dpsr.types import Mask, Model
-from dpsr.types.mask import codes_of
+from dpsr.types.coordinates import codes_of
 
 NUMBERS, NAMES = pa.array([3, 7, 42], pa.int64()), pa.array(["42", "ann", "bob"])
 

@@ -8,12 +8,11 @@ import pyarrow as pa
 import pytest
 
 from dpsr import DPSR, Scale
-from dpsr.data.assemble import mask_of_cells
 from dpsr.data.synthetic import realistic
 from dpsr.engine import MemoryTable
-from dpsr.engine.division import ITEM_SHARES, DividedIncidence, Division
+from dpsr.engine.incidence import ITEM_SHARES, DividedIncidence, Division
 from dpsr.errors import PrivacyError
-from dpsr.types import Census
+from dpsr.types import Census, Mask
 from dpsr.value.allocation import Allocation, Components, allocate, best_tables, divide, explained_share, forecast
 from dpsr.value.design import OCTAVES, Side
 from dpsr.value.expected import Prices, ShareTables, expected_error
@@ -24,7 +23,7 @@ STARS = Scale(1, 5)
 def mask_of(m, n, N, seed=0):
     cells = np.sort(np.random.default_rng(seed).choice(m * n, N, replace=False))
     ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (m, n))
-    return mask_of_cells(cells, *ids)
+    return Mask.of_cells(cells, *ids)
 
 
 MASKS = {
@@ -114,7 +113,7 @@ def test_rows_with_few_ratings_leave_their_weight_to_partners_with_many():
     """One item that everybody rated, and people with two ratings: at a small budget their sums can tell nothing."""
     people, items = 400, 40
     cells = np.sort(np.concatenate([np.arange(people) * items, np.arange(people) * items + 1 + np.arange(people) % 39]))
-    mask = mask_of_cells(cells, *(pa.array(np.arange(size, dtype=np.int64)) for size in (people, items)))
+    mask = Mask.of_cells(cells, *(pa.array(np.arange(size, dtype=np.int64)) for size in (people, items)))
     division = allocate(mask, STARS, 0.5).division
     assert division.item[division.item_class[0], division.user_class[0]] >= 15
 

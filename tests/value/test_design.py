@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpsr.data.assemble import mask_of_cells
 from dpsr.engine import MemoryTable
+from dpsr.types import Mask
 from dpsr.value.design import (
     PLACES,
     RANK,
@@ -27,7 +27,7 @@ def mask_of(dense):
     """The mask of a 0/1 matrix."""
     m, n = dense.shape
     ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (m, n))
-    return mask_of_cells(np.flatnonzero(dense.ravel()), *ids)
+    return Mask.of_cells(np.flatnonzero(dense.ravel()), *ids)
 
 
 def embed(mask, rank):

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpsr.data.assemble import mask_of_cells
 from dpsr.engine.contrasts import contrast_map
-from dpsr.engine.division import ITEM_SHARES, DividedIncidence, Division
+from dpsr.engine.incidence import ITEM_SHARES, DividedIncidence, Division
+from dpsr.types import Mask
 from dpsr.value.design import Design
 from dpsr.value.effects import (
     _COEFFICIENTS,
@@ -30,7 +30,7 @@ def design_of(m, n, density, seed=0, cold=False):
     if cold:
         dense[2], dense[:, 3] = False, False
     ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (m, n))
-    return Design.of(mask_of_cells(np.flatnonzero(dense.ravel()), *ids)), dense
+    return Design.of(Mask.of_cells(np.flatnonzero(dense.ravel()), *ids)), dense
 
 
 @pytest.fixture

@@ -10,16 +10,16 @@ from value_states import Y, clear_symbols, design_of, effects_of
 
 from dpsr import DPSR, Ratings, Scale
 from dpsr.data import realistic
-from dpsr.data.assemble import mask_of_cells
-from dpsr.engine.division import Turns
-from dpsr.engine.incidence import at_ratings
+from dpsr.engine import MemoryTable
+from dpsr.engine.incidence import Turns, at_ratings
 from dpsr.engine.raw import raw_table
 from dpsr.evaluate.baselines import Bias
 from dpsr.pipeline.value import Recipe
+from dpsr.types import Mask
 from dpsr.value import schedule
 from dpsr.value.design import Design, degree_scales
 from dpsr.value.effects import EffectObservation, Effects
-from dpsr.value.evidence import EvidenceState
+from dpsr.value.evidence import EvidenceState, moments_at_ratings
 from dpsr.value.levels import with_variance
 from dpsr.value.priors import ridge
 from dpsr.value.schedule import Learning, learn_between_turns, learn_from_symbols
@@ -40,6 +40,18 @@ def sweeps(state, tables, messages, rounds):
         family = with_variance(Y, np.zeros(len(Y)), state.residual, means(state)[::20])
         moves.append(state.sweep(Reader.of(tables, family), messages, users=step > 0))
     return moves[1:]
+
+
+@pytest.mark.parametrize("size", [1, 7, 60, 1 << 19])
+def test_moments_of_means_are_those_of_all_ratings_however_the_table_is_cut(size):
+    mask = design_of(70, 40, 0.2, 0).table.mask
+    rng = np.random.default_rng(3)
+    left, right = rng.normal(size=(70, 4)), rng.normal(size=(40, 4))
+    plain = np.einsum("ed,ed->e", left[mask.users], right[mask.items])
+    mean, variance, sample = moments_at_ratings(MemoryTable(mask, block_ratings=size), left, right, 50)
+    assert mean == pytest.approx(plain.mean())
+    assert variance == pytest.approx(plain.var())
+    np.testing.assert_allclose(sample, plain[:: len(plain) // 50], atol=1e-12)
 
 
 def test_before_the_first_sweep_the_model_is_what_the_sums_said():
@@ -192,7 +204,7 @@ def test_nothing_diverges_on_any_mask_at_any_epsilon(shape, values):
         "two camps": np.where((cells // n + cells % n) % 2, 0, top),
     }[values]
     ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (m, n))
-    ratings = Ratings(mask_of_cells(cells, *ids), levels.astype(np.uint16), scale)
+    ratings = Ratings(Mask.of_cells(cells, *ids), levels.astype(np.uint16), scale)
     for epsilon in (0.01, 0.1, 1, 5, 20):
         model = DPSR(epsilon, random_state=0).fit(ratings).model_
         table = model.user_factors @ model.item_factors.T

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from dpsr import DPSR, Ratings, Scale
-from dpsr.data.assemble import mask_of_cells
+from dpsr.types import Mask
 from dpsr.value.taste_kernels import pair_sums, tastes
 
 D, Q, ITEMS = 6, 3, 40
@@ -107,7 +107,7 @@ def genres(taste, seed=0, m=300, per_genre=12, n=48):
     cells = np.sort(cells)
     score = 4.5 + taste * likes[cells // items, cells % items % GENRES] + 1.2 * rng.normal(size=len(cells))
     ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (m, items))
-    return Ratings(mask_of_cells(cells, *ids), np.rint(score.clip(0, 9)).astype(np.uint16), Scale(1, 10))
+    return Ratings(Mask.of_cells(cells, *ids), np.rint(score.clip(0, 9)).astype(np.uint16), Scale(1, 10))
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +152,6 @@ def test_a_mask_without_structure_is_not_looked_at(monkeypatch):
     rng = np.random.default_rng(0)
     cells = np.flatnonzero(rng.random(200 * 150) < 0.1)
     ids = (pa.array(np.arange(size, dtype=np.int64)) for size in (200, 150))
-    ratings = Ratings(mask_of_cells(cells, *ids), rng.integers(0, 5, len(cells)).astype(np.uint16), Scale(1, 5))
+    ratings = Ratings(Mask.of_cells(cells, *ids), rng.integers(0, 5, len(cells)).astype(np.uint16), Scale(1, 5))
     model = DPSR(5.0, random_state=0).fit(ratings).release_.model
     assert model.rank == model.personal.widths.rank

@@ -19,8 +19,7 @@ from dpsr.certify import Part
 from dpsr.certify.parts import ChannelPart, LaplacePart
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels import Channel
-from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.noise.laplace import discrete_laplace
+from dpsr.privacy.noise import NoiseSource, discrete_laplace
 from dpsr.release import Release
 from dpsr.types import Scale
 

@@ -21,8 +21,7 @@ from dpsr.audit.stage1 import Draw, by_channel, crowd_trial, paired, repeated, s
 from dpsr.audit.trials import Labels, Observe, Trial, one_rating
 from dpsr.privacy.channels import Channel, laplace, optimal_channel, randomised_response
 from dpsr.privacy.channels.additive import laplace_around
-from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.noise.laplace import discrete_laplace, laplace_scale
+from dpsr.privacy.noise import NoiseSource, discrete_laplace, laplace_scale
 from dpsr.types import Scale
 
 

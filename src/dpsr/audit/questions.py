@@ -26,7 +26,7 @@ from dpsr.audit.stage1 import ITEM_SHARE, Draw, in_sums_alone, paired
 from dpsr.audit.trials import Labels, Trial, alone, as_table, one_by_one, one_rating
 from dpsr.engine import BlockResult, MemoryTable
 from dpsr.engine.contrasts import Contrasts
-from dpsr.engine.division import GRID, Division, Turns
+from dpsr.engine.incidence import GRID, Division, Turns
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.privacy.channels import Channel, optimal_channel, randomised_response
 from dpsr.privacy.noise import NoiseSource

@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from dpsr.arrays import Floats, Levels
 from dpsr.audit.trials import Labels, Trial, alone, as_table, crowds, one_by_one, one_rating, two_ratings
 from dpsr.engine import BlockResult
-from dpsr.engine.division import GRID, Division
+from dpsr.engine.incidence import GRID, Division
 from dpsr.engine.raw import RawTable
 from dpsr.privacy.channels import AsPublished, Channel
 from dpsr.privacy.noise import NoiseSource

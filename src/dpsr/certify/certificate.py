@@ -31,7 +31,7 @@ from importlib.metadata import version
 from math import inf, nextafter
 from typing import Any, NamedTuple, TypeAlias
 
-from dpsr.certify.amounts import epsilon_text, float_below, float_up, sum_up
+from dpsr.certify.amounts import check_delta, epsilon_text, float_below, float_up, sum_up
 from dpsr.certify.display import frame_of, html_of, rows_of
 from dpsr.certify.normal_price import SAMPLER_SLACK, affordable_squared_mu, gaussian_epsilon
 from dpsr.certify.parts import (
@@ -46,7 +46,7 @@ from dpsr.certify.parts import (
 )
 from dpsr.certify.people import MOST_REPLACED, NAMES_DELTA, NormalPart, PersonPart, RatingPart, root_up
 from dpsr.certify.unproved import DeclaredPart, PublishedPart
-from dpsr.errors import PrivacyError
+from dpsr.errors import ParameterError, PrivacyError
 
 Protection: TypeAlias = dict[str, Price | None]
 
@@ -336,3 +336,27 @@ def unit_names(*, likes: bool = False) -> dict[str, str]:
     else:
         names = "the value of one rating", "that one rating exists", "a whole person"
     return dict(zip(("value", "rating", "user"), names, strict=True))
+
+
+def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool) -> None:
+    """Refuse a unit that is none, and a delta that is missing, not wanted or too small for any noise."""
+    if unit not in UNITS:
+        raise ParameterError(f"unit is one of {', '.join(UNITS)}, found {unit!r}.")
+    if unit == "value":
+        if delta is not None:
+            raise PrivacyError(
+                "the value of a rating is protected with delta = 0, which promises more at no cost, so no delta is "
+                'taken. Leave it out, or protect people with it: unit="user" (or --unit user).'
+            )
+        if declared:
+            raise ParameterError(
+                "who rated what is public at unit = 'value', so no list of items is declared. Leave items out, or "
+                "protect people with unit='user'."
+            )
+        return
+    if delta is None:
+        raise PrivacyError(
+            f"unit = {unit!r} needs a delta: it is as if with this chance nothing were promised, so less than one "
+            "over the number of people. For a million people write delta=1e-7 (or --delta 1e-7)."
+        )
+    affordable_squared_mu(float(epsilon), (1 - NAMES_DELTA) * check_delta(delta))

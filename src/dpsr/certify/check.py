@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from dpsr.certify.amounts import MAX_DELTA, MAX_EPSILON, epsilon_text
 from dpsr.certify.certificate import FORMAT, Certificate
+from dpsr.certify.folder import MalformedError, check_format, first_violation, strict_json
 from dpsr.certify.form import CERTIFICATE_FORM, PART_FORMS, PUBLIC_FORMS
-from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
 from dpsr.certify.normal_price import VARIANCE_BITS
 from dpsr.certify.one_rating import MOST_CELLS as MOST_PAIRED
 from dpsr.certify.parts import DIVIDED_GRID, ChannelPart, DividedSumsPart, HistogramPart, Part, SumsPart

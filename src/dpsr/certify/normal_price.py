@@ -39,7 +39,7 @@ from dpsr.certify.amounts import float_up
 from dpsr.errors import PrivacyError
 
 SAMPLER_SLACK = 2.0**-80
-"""What the sampler of `privacy.noise.normal` may be off, added to delta."""
+"""What the sampler of `privacy.noise` may be off, added to delta."""
 
 VARIANCE_BITS = 104
 """Variances have at most so many bits: then noise fits 63 of them with two thousand deviations to spare."""

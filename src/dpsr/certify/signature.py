@@ -24,9 +24,15 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
-from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
-from dpsr.certify.manifest import SIGNATURES
-from dpsr.certify.plain_files import UnreadableError, read_plain
+from dpsr.certify.folder import (
+    SIGNATURES,
+    MalformedError,
+    UnreadableError,
+    check_format,
+    first_violation,
+    read_plain,
+    strict_json,
+)
 from dpsr.errors import SignatureError
 from dpsr.quoting import file_name
 

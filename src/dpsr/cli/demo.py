@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,8 +76,10 @@ def demo(
 
 def compile_both() -> None:
     """Compile everything the demo needs, once on a machine, on two processors where there are two."""
+    from dpsr.linalg.compiled import in_cache
     from dpsr.people import cells
-    from dpsr.pipeline.progress import another_process, in_cache, listening, say_compiling
+    from dpsr.pipeline.dpsr import say_compiling
+    from dpsr.pipeline.estimator import listening
     from dpsr.value import sweep
 
     missing = [module for module in (sweep, cells) if not in_cache(module)]
@@ -85,10 +90,27 @@ def compile_both() -> None:
         rehearse_values()
 
 
+@contextmanager
+def another_process(program: str) -> Iterator[None]:
+    """A second process runs `program`, which compiles into the same cache; leaving waits until it is done.
+
+    Whatever becomes of it, a kernel that is missing is compiled where it is used.
+    """
+    from subprocess import DEVNULL, Popen
+
+    child = Popen([sys.executable, "-P", "-c", program], stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
+    try:
+        yield
+        child.wait()
+    finally:
+        child.kill()
+        child.wait()
+
+
 def rehearse_values() -> None:
     """A fit that protects values, on made-up ratings: about half of what there is to compile."""
     from dpsr import DPSR
-    from dpsr.pipeline.progress import made_up_ratings
+    from dpsr.pipeline.dpsr import made_up_ratings
 
     DPSR(10.0, random_state=0).fit(made_up_ratings())
 
@@ -100,7 +122,7 @@ def rehearse_rest() -> None:
     """
     from dpsr import DPSR
     from dpsr.evaluate.protocol import against_yardsticks
-    from dpsr.pipeline.progress import compiled_elsewhere, made_up_ratings
+    from dpsr.pipeline.dpsr import compiled_elsewhere, made_up_ratings
     from dpsr.value import sweep
 
     compiled_elsewhere(sweep)

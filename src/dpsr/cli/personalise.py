@@ -63,7 +63,7 @@ def personalise(
     """Write everybody's list from their own raw ratings and a release: each for its own person, for nobody else."""
     import pyarrow.parquet as pq
 
-    from dpsr.pipeline.progress import say_compiling
+    from dpsr.pipeline.dpsr import say_compiling
     from dpsr.release.likes import LikesRelease
     from dpsr.release.lists.single import why_empty
     from dpsr.release.people import check_takes_new_people

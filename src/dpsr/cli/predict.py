@@ -31,8 +31,8 @@ def predict(
 ) -> None:
     """Predict the rating of every (user, item) pair of a file; a column says what each prediction rests on."""
     from dpsr.data.files.pairs import read_pairs
+    from dpsr.release.atomic import check_file
     from dpsr.release.lists.predictions import predict_all, write_predictions
-    from dpsr.release.table_file import check_file
 
     if out_file is not None:
         check_file(out_file, overwrite=force)

@@ -101,7 +101,7 @@ def _one_list(
 def _write_all(release: Path, out_file: Path, n: int, force: bool, items: Path | None) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from dpsr.release.table_file import check_file
+    from dpsr.release.atomic import check_file
 
     check_file(out_file, overwrite=force)
     loaded = _titled(open_release(release), items)

@@ -28,7 +28,7 @@ def synthesise(
     """Write rows of made-up people, drawn from a release alone: free, and any recommender can learn from them."""
     from dpsr.pipeline.made_up import more_made_up
     from dpsr.release import Release
-    from dpsr.release.table_file import check_file
+    from dpsr.release.atomic import check_file
 
     check_file(out_file, overwrite=force)
     loaded = open_any_release(release)

@@ -68,7 +68,7 @@ def showing_stages() -> Iterator[None]:
     """While this is open, stderr shows every stage that is announced: live on a terminal, one line each in a log."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from dpsr.pipeline.progress import listening
+    from dpsr.pipeline.estimator import listening
 
     columns = (SpinnerColumn(finished_text="[green]✓[/green]"), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=err, disable=not err.is_terminal) as bar:

@@ -1,4 +1,5 @@
-"""Columns as codes and numbers: ids as places in a vocabulary, ratings as levels, weights, times as Unix seconds.
+"""Columns as they were found, and as codes and numbers: ids as places in a vocabulary, pairs as cells of a matrix in
+one order, ratings as levels, weights, times as Unix seconds.
 
 Rating tables repeat themselves: 25 million rows hold some 160,000 users and ten ratings. So a column becomes codes into
 its distinct values, and what is costly per value (parsing, checking, sorting) is done once per distinct value.
@@ -7,6 +8,14 @@ its distinct values, and what is costly per value (parsing, checking, sorting) i
 (ascending numbers) or string (ascending bytes). Whole floats, a common accident of joins, become integers as long as a
 float can tell them apart (2**53). Integers that do not fit in 64 signed bits are kept as strings, the whole column with
 them.
+
+**Cells.** With users and items coded by the sorted order of their ids, the rating of user u for item j belongs to cell
+
+    c = u * n + j,
+
+and tables are sorted by c: compressed rows, items ascending within a user. The order depends on the set of ratings
+only, so nothing about the order of the input rows survives. Cells and row numbers are packed into one int64 and sorted
+as numbers, which is several times faster than sorting row numbers by cell and stable for free.
 
 **Numbers** are written with digits, a decimal point or comma and perhaps an exponent; spaces around them do not count.
 `1,000` is refused: it is one to some and a thousand to others. A rating that is missing, not finite or off the scale is
@@ -18,20 +27,52 @@ would be a guess.
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsr.arrays import AnyInts
+from dpsr.arrays import AnyInts, Ints
+from dpsr.data.columns import Roles
 from dpsr.errors import DataError, ScaleError
 from dpsr.quoting import Source, printable, quoted, without_values
-from dpsr.types.scale import Scale, off_scale
+from dpsr.types.coordinates import Scale, off_scale
 
 ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError)
 """What pyarrow is known to raise for data it cannot take. Caught around its calls only, never around our own code."""
+
+
+@dataclass(frozen=True, eq=False)
+class RatingColumns:
+    """Columns of equal length as they were found, and where they were found.
+
+    `ratings` are the values, the weights where the rows are interactions. `unread` names a column that looks like a
+    rating and was not asked for.
+    """
+
+    users: pa.ChunkedArray
+    items: pa.ChunkedArray
+    ratings: pa.ChunkedArray
+    timestamps: pa.ChunkedArray | None
+    source: Source
+    unread: str | None = None
+
+    @classmethod
+    def of(cls, columns: Sequence[pa.ChunkedArray], roles: Roles, source: Source, unread: str | None = None) -> Self:
+        """The columns in the order of `roles.used`; every row weighs one where no weight is given."""
+        found = dict(zip(roles.used, columns, strict=True))
+        values = _ones(len(columns[0])) if roles.value is None else found[roles.value]
+        times = None if roles.timestamp is None else found[roles.timestamp]
+        return cls(found[roles.user], found[roles.item], values, times, source, unread)
+
+
+def _ones(n: int) -> pa.ChunkedArray:
+    """n times one, in a byte each."""
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(np.zeros(n, dtype=np.int8), pa.array([1.0]))])
 
 
 def distinct(column: pa.ChunkedArray, role: str, source: Source) -> tuple[AnyInts, pa.Array]:
@@ -102,6 +143,31 @@ def code_ids(column: pa.ChunkedArray, role: str, source: Source) -> tuple[npt.ND
     lookup = np.zeros(len(values), dtype=np.int64)
     lookup[used] = places
     return lookup[codes], vocabulary
+
+
+def code_cells(columns: RatingColumns) -> tuple[Ints, pa.Array, pa.Array]:
+    """The cell u * n + j of every row, and the ids of users and items."""
+    cells, user_ids = code_ids(columns.users, "user", columns.source)
+    items, item_ids = code_ids(columns.items, "item", columns.source)
+    cells *= len(item_ids)
+    cells += items  # columns of tens of millions of rows: each is let go as soon as it is used
+    return cells, user_ids, item_ids
+
+
+def canonical_order(cells: Ints, n_cells: int) -> tuple[Ints, Ints]:
+    """Rows sorted by cell, earlier rows first within a cell, and their cells; `cells` itself may be sorted."""
+    if bool((cells[1:] > cells[:-1]).all()):
+        return np.arange(len(cells)), cells
+    bits = len(cells).bit_length()
+    if n_cells.bit_length() + bits > 63:
+        order = np.argsort(cells, kind="stable")
+        return order, cells[order]
+    cells <<= bits
+    cells |= np.arange(len(cells))
+    cells.sort()
+    order = cells & ((1 << bits) - 1)
+    cells >>= bits
+    return order, cells
 
 
 def integers_if_canonical(texts: pa.Array) -> pa.Array:

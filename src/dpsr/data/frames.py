@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dpsr.data.coding import ARROW_ERRORS
-from dpsr.data.columns import RATING_ROWS, RatingColumns, Roles, RowKind, find_columns, unread_rating
+from dpsr.data.coding import ARROW_ERRORS, RatingColumns
+from dpsr.data.columns import RATING_ROWS, Roles, RowKind, find_columns, unread_rating
 from dpsr.errors import DataError
 from dpsr.quoting import Source, position, printable, quoted, quoted_list, without_values
 

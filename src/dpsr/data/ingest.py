@@ -17,11 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.data.assemble import DUPLICATES, repeated_pair_error
-from dpsr.data.coding import code_ids, code_ratings, distinct, integers_if_canonical, missing, read_times
-from dpsr.data.columns import RatingColumns
+from dpsr.data.coding import RatingColumns, code_ids, code_ratings, distinct, integers_if_canonical, missing, read_times
 from dpsr.data.files.chunks import chunks_of_file
 from dpsr.data.files.read import recognised
+from dpsr.data.ratings import DUPLICATES, repeated_pair_error
 from dpsr.engine.disk import ITEMS, DiskTable
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.engine.table import BLOCK_RATINGS, TIMESTAMP

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpsr.data.coding import read_weights
-from dpsr.data.columns import INTERACTION_ROWS, RatingColumns
+from dpsr.data.coding import RatingColumns, read_weights
+from dpsr.data.columns import INTERACTION_ROWS
 from dpsr.data.files.chunks import chunks_of_file
 from dpsr.data.files.read import recognised, unread_column
 from dpsr.data.ingest import BlockWriter, census_of, fill, no_room, sorting_library, store_limits

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Bools, Floats, Ints
-from dpsr.data.assemble import assemble_interactions
-from dpsr.data.columns import INTERACTION_ROWS, RatingColumns
+from dpsr.data.coding import RatingColumns, canonical_order, code_cells, read_times, read_weights
+from dpsr.data.columns import INTERACTION_ROWS
 from dpsr.data.files.read import columns_of_file
 from dpsr.data.frames import columns_of_arrays, columns_of_frame
 from dpsr.data.rows_in_memory import RowsInMemory
 from dpsr.engine.raw import RawInteractions
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
-from dpsr.types.mask import Mask
+from dpsr.types.coordinates import Mask
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # the inherited repr shows no weight, a generated one would
@@ -151,7 +151,7 @@ class Interactions(RowsInMemory, RawInteractions):
 
     @classmethod
     def _assembled(cls, columns: RatingColumns) -> Self:
-        mask, weights, n_repeated = assemble_interactions(columns)
+        mask, weights, n_repeated = _assemble(columns)
         return cls(mask, weights, tuple(notes_of(n_repeated, columns.unread)))
 
     @property
@@ -261,3 +261,24 @@ def notes_of(n_repeated: int, unread: str | None) -> list[str]:
             f"weight={quoted(unread)} (or --weight {quoted(unread)})."
         )
     return notes
+
+
+def _assemble(columns: RatingColumns) -> tuple[Mask, Floats, int]:
+    """The mask, the weight of each of its interactions, and how many rows repeated a pair and were added to it.
+
+    The time of a pair is that of its latest interaction.
+    """
+    source = columns.source
+    if not len(columns.ratings):
+        raise DataError(f"{source.name}: there are no interactions. Give at least one row with a user and an item.")
+    cells, user_ids, item_ids = code_cells(columns)
+    weights = read_weights(columns.ratings, source)
+    times = None if columns.timestamps is None else read_times(columns.timestamps, source)
+    order, cells = canonical_order(cells, len(user_ids) * len(item_ids))
+    first = np.flatnonzero(np.concatenate([[True], cells[1:] != cells[:-1]]))
+    with np.errstate(over="ignore"):
+        total = np.add.reduceat(weights[order], first)
+    if not np.isfinite(total).all():
+        raise DataError(f"{source.name}: the weights of one pair add up to more than a number can hold. Rescale them.")
+    latest = None if times is None else np.maximum.reduceat(times[order], first)
+    return Mask.of_cells(cells[first], user_ids, item_ids, latest), total, len(cells) - len(first)

@@ -1,27 +1,32 @@
-"""The rating table as users of the library meet it: made from arrays, frames or files, split, handed back."""
+"""The rating table as users of the library meet it: made from arrays, frames or files, split, handed back.
+
+A pair has one rating: repeated ones are refused, or chosen from.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpsr.data.assemble import assemble
-from dpsr.data.columns import RatingColumns
+from dpsr.arrays import Ints
+from dpsr.data.coding import RatingColumns, canonical_order, code_cells, code_ratings, read_times
 from dpsr.data.files.read import columns_of_file
 from dpsr.data.frames import columns_of_arrays, columns_of_frame, is_spark_frame
 from dpsr.data.interactions import Interactions
 from dpsr.data.rows_in_memory import RowsInMemory
-from dpsr.engine.raw import RawRatings
-from dpsr.errors import ParameterError
-from dpsr.quoting import quoted
-from dpsr.types.scale import Scale, ScaleLike
+from dpsr.engine.raw import RawInteractions, RawRatings
+from dpsr.errors import DataError, ParameterError
+from dpsr.quoting import Source, quoted
+from dpsr.types.coordinates import Mask, Scale, ScaleLike
 
 Duplicates = Literal["error", "first", "last"]
+DUPLICATES = ("error", "first", "last")
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # the inherited repr shows no value, a generated one would
@@ -181,7 +186,7 @@ class Ratings(RowsInMemory, RawRatings):
     @classmethod
     def _assembled(cls, columns: RatingColumns, scale: ScaleLike, duplicates: str) -> Self:
         declared = Scale.of(scale)
-        mask, levels = assemble(columns, scale=declared, duplicates=duplicates)
+        mask, levels = _assemble(columns, scale=declared, duplicates=duplicates)
         return cls(mask, levels, declared)
 
     def liked(self, at_least: float) -> Interactions:
@@ -210,3 +215,74 @@ class Ratings(RowsInMemory, RawRatings):
 
     def _value_column(self) -> dict[str, npt.NDArray[np.float64]]:
         return {"rating": self.values}
+
+
+def checked_ratings(ratings: object) -> RawRatings:
+    """Ratings on a declared scale; for anything else, what to write instead."""
+    if isinstance(ratings, RawRatings):
+        return ratings
+    if isinstance(ratings, RawInteractions):
+        raise DataError("ratings are needed here, and these are interactions. Use DPSR(..., unit='user').")
+    kind = type(ratings).__name__
+    if hasattr(ratings, "columns") or hasattr(ratings, "__arrow_c_stream__"):
+        write = 'Ratings.from_frame(df, scale="1:5:1")'
+    elif isinstance(ratings, str | Path):
+        write = 'Ratings.read(path, scale="1:5:1")'
+    else:
+        write = 'Ratings.from_arrays(users, items, values, scale="1:5:1")'
+    raise DataError(
+        f"Ratings on a declared scale are needed, found {kind}. Write {write}, with the scale printed on your rating "
+        "form: it is never guessed, because the observed range is private."
+    )
+
+
+def _assemble(columns: RatingColumns, *, scale: Scale, duplicates: str) -> tuple[Mask, npt.NDArray[np.uint16]]:
+    """The mask and the level of each of its ratings. `duplicates` says which rating of a repeated pair stays."""
+    if duplicates not in DUPLICATES:
+        raise ParameterError(f"duplicates is one of {', '.join(DUPLICATES)}, found {quoted(duplicates)}.")
+    source = columns.source
+    if not len(columns.ratings):
+        raise DataError(
+            f"{source.name}: there are no ratings. Give at least one row with a user, an item and a rating."
+        )
+    cells, user_ids, item_ids = code_cells(columns)
+    levels = code_ratings(columns.ratings, scale, source)
+    times = None if columns.timestamps is None else read_times(columns.timestamps, source)
+    order, cells = canonical_order(cells, len(user_ids) * len(item_ids))
+    kept = _without_duplicates(order, cells, duplicates, _Pairs(columns, source))
+    order, cells = order[kept], cells[kept]
+    mask = Mask.of_cells(cells, user_ids, item_ids, None if times is None else times[order])
+    return mask, levels[order]
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """The pairs as they were given, for the message about a repeated one."""
+
+    columns: RatingColumns
+    source: Source
+
+    def refuse(self, row: int, earlier: int) -> DataError:
+        pair = self.columns.users[row].as_py(), self.columns.items[row].as_py()
+        return repeated_pair_error(pair, row, earlier, self.source)
+
+
+def repeated_pair_error(pair: tuple[object, object], row: int, earlier: int, source: Source) -> DataError:
+    """The error for a pair that is rated twice."""
+    return DataError(
+        f"{source.at(row)}: user {quoted(pair[0])} rates item {quoted(pair[1])} again, as before at "
+        f"{source.place(earlier)}. "
+        'Keep one of them with duplicates="first" or "last" (or --duplicates first).'
+    )
+
+
+def _without_duplicates(order: Ints, cells: Ints, duplicates: str, pairs: _Pairs) -> npt.NDArray[np.bool_] | slice:
+    repeats = cells[1:] == cells[:-1]
+    if not repeats.any():
+        return slice(None)
+    if duplicates == "error":
+        later = np.flatnonzero(repeats) + 1
+        place = later[np.argmin(order[later])]  # the first row of the input that repeats an earlier one
+        raise pairs.refuse(int(order[place]), int(order[np.searchsorted(cells, cells[place])]))
+    edge = np.array([False])
+    return ~np.concatenate([edge, repeats] if duplicates == "first" else [repeats, edge])

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.engine.raw import RawRatings
-from dpsr.types.mask import Ids
+from dpsr.types.coordinates import Ids
 
 _LEAST = 0.02
 

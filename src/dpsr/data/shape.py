@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from dpsr.arrays import Ints
-from dpsr.data.coding import code_ids, read_times
-from dpsr.data.columns import INTERACTION_ROWS, RATING_ROWS, RatingColumns, RowKind
+from dpsr.data.coding import RatingColumns, code_ids, read_times
+from dpsr.data.columns import INTERACTION_ROWS, RATING_ROWS, RowKind
 from dpsr.data.files.read import columns_of_file
 from dpsr.errors import DataError
 

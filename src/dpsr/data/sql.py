@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from sqlalchemy import Connection, CursorResult
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from dpsr.data.coding import ARROW_ERRORS
-from dpsr.data.columns import RATING_ROWS, RatingColumns, RowKind, find_columns, unread_rating
+from dpsr.data.coding import ARROW_ERRORS, RatingColumns
+from dpsr.data.columns import RATING_ROWS, RowKind, find_columns, unread_rating
 from dpsr.database import Database
 from dpsr.errors import DataError
 from dpsr.quoting import Source, printable, quoted, without_values

@@ -30,11 +30,11 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from dpsr.arrays import Floats, Ints
-from dpsr.data.assemble import mask_of_cells
 from dpsr.data.ratings import Ratings
 from dpsr.errors import DataError, ParameterError
 from dpsr.quoting import quoted
-from dpsr.types.scale import Scale
+from dpsr.types import Mask
+from dpsr.types.coordinates import Scale
 
 _STAR_CUTS = np.array([-1.55, -0.95, -0.15, 0.77])
 """Standard scores between the stars: 6, 11, 27, 34 and 22 per cent of a normal distribution, as in MovieLens 100K."""
@@ -101,7 +101,7 @@ def _table(
 ) -> Ratings:
     """Ids count from 1; users and items that happen to have no rating are still part of the catalogue."""
     user_ids, item_ids = (pa.array(np.arange(1, size + 1, dtype=np.int64)) for size in (n_users, n_items))
-    return Ratings(mask_of_cells(cells, user_ids, item_ids, timestamps), scale.encode(values), scale)
+    return Ratings(Mask.of_cells(cells, user_ids, item_ids, timestamps), scale.encode(values), scale)
 
 
 def _check_shape(n_users: int, n_items: int, n_ratings: int, *, least: int) -> None:

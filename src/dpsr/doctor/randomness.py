@@ -19,8 +19,7 @@ from dpsr.certify.table_price import epsilon_of, log_up
 from dpsr.doctor.check import Check, Status
 from dpsr.privacy.channels import Channel, laplace, optimal_channel, randomised_response
 from dpsr.privacy.channels.channel import BITS
-from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.noise.laplace import discrete_laplace
+from dpsr.privacy.noise import NoiseSource, discrete_laplace
 from dpsr.types import Scale
 
 Draw = Callable[[Channel, npt.NDArray[np.uint16]], npt.NDArray[np.integer]]

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Codes, Floats, Ints
-from dpsr.engine.division import GRID, Division
+from dpsr.engine.incidence import GRID, Division
 from dpsr.engine.table import Block, BlockResult, Table, zeros
 from dpsr.linalg.compiled import kernel
 

@@ -32,8 +32,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import Floats, Ints
 from dpsr.engine import BlockResult
-from dpsr.engine.division import GRID, DividedIncidence, Division
-from dpsr.engine.incidence import moments_at_ratings
+from dpsr.engine.incidence import GRID, DividedIncidence, Division
 from dpsr.engine.raw import RawRatings, RawTable
 from dpsr.evaluate.contract import ITEMS_AND_SCALE, JOINT, MASK, SCALE_ALONE, SEEDED, PrivateMethod, Protection, Unit
 from dpsr.evaluate.metrics.ranking import Predictor
@@ -47,7 +46,7 @@ from dpsr.types import Census, Scale
 from dpsr.value.allocation import Allocation, Components, allocate, turns_of
 from dpsr.value.assembly import MaskTaste
 from dpsr.value.design import Design
-from dpsr.value.evidence import SAMPLE, EvidenceState
+from dpsr.value.evidence import SAMPLE, EvidenceState, moments_at_ratings
 from dpsr.value.levels import Usage
 from dpsr.value.noisy_sums import NoisySums
 from dpsr.value.schedule import learn_from_symbols

@@ -10,26 +10,33 @@ kernels it calls and of the constants it reads: after a change of a bound that i
 another would go on with the old one. Here all of them count. And what an earlier version left behind may speak of types
 that are gone; it is compiled again. Where no folder may be written, nothing is kept and every process compiles.
 
-**Ctrl-C kills no kernel.** While one is compiled or loaded, signals are held (`held_signals`). And no kernel that
-Python calls returns a named tuple: numba makes one by calling Python, does not look whether that raised, and a process
-that was interrupted while the kernel ran would die of it. So it does for the type of an array; there `dpsr.cli` waits.
+**Ctrl-C kills no kernel.** Python runs the handler of a signal between any two of its instructions, and a handler may
+raise: that of Ctrl-C does. LLVM asks for the machine code of a kernel by calling Python. What is raised in such a
+callback is lost; LLVM takes it for "there is none", and numba writes to the address of code that is not there, which
+ends the process with a segmentation fault. It is no rare chance: a signal that comes while LLVM is busy is handled at
+the very next instruction of Python, which is in that callback. So while a kernel is compiled or loaded, signals are
+held, and handled when that is done (`held_signals`). And no kernel that Python calls returns a named tuple: numba makes
+one by calling Python, does not look whether that raised, and a process that was interrupted while the kernel ran would
+die of it. So it does for the type of an array; there `dpsr.cli` waits.
 """
 
 from __future__ import annotations
 
 import copyreg
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
+from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar, cast
 
 from numba import get_num_threads, njit, set_num_threads
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.registry import CPUDispatcher
 from threadpoolctl import ThreadpoolController
-
-from dpsr.linalg.held_signals import held_signals
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -75,6 +82,40 @@ def _is_kernel(used: Any) -> bool:
 def is_kept(compiled: Any) -> bool:
     """Whether the machine code of a kernel is kept on disk."""
     return isinstance(compiled._cache, FunctionCache)
+
+
+def in_cache(module: ModuleType) -> bool:
+    """Whether the cache holds a kernel of this module."""
+    name = module.__name__.rpartition(".")[2]
+    places = {Path(one._cache.cache_path) for one in kernels_of(module) if is_kept(one)}
+    return any(any(place.glob(f"{name}.*.nbi")) for place in places)
+
+
+def kernels_of(module: ModuleType) -> list[Any]:
+    """The kernels that a module has, or imports by name."""
+    return [one for one in vars(module).values() if hasattr(one, "_cache")]
+
+
+@contextmanager
+def held_signals() -> Iterator[None]:
+    """While this is open, no handler written in Python is called; those of signals that came are called at its end.
+
+    Python calls handlers in the main thread alone, so that nothing has to wait in another one.
+    """
+    heard: dict[int, None] = {}
+    with ExitStack() as stack:
+        stack.callback(_raise_all, heard)
+        if threading.current_thread() is threading.main_thread():
+            for number in signal.valid_signals():
+                if callable(handler := signal.getsignal(number)):
+                    stack.callback(signal.signal, number, handler)
+                    signal.signal(number, lambda number, frame: heard.setdefault(number))
+        yield
+
+
+def _raise_all(numbers: dict[int, None]) -> None:
+    for number in numbers:
+        signal.raise_signal(number)
 
 
 def _compiled(function: Kernel, **options: Any) -> Kernel:

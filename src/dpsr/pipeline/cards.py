@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dpsr.certify.certificate import software
 from dpsr.certify.check import Check
-from dpsr.certify.manifest import MANIFEST
+from dpsr.certify.folder import MANIFEST
 from dpsr.errors import ParameterError, ReleaseError
 from dpsr.release.folder.budget_page import read_budget
 from dpsr.release.folder.examination import Examination, examined

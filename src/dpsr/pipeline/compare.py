@@ -29,7 +29,7 @@ from dpsr.release import Release
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.types import Scale
-from dpsr.types.mask import Ids
+from dpsr.types.coordinates import Ids
 from dpsr.value.allocation import forecast
 from dpsr.value.design import released_components
 

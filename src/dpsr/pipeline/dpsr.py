@@ -1,25 +1,31 @@
-"""The estimator: one name for every pipeline, whatever is protected and whether people rate or only meet items."""
+"""The estimator: one name for every pipeline, whatever is protected and whether people rate or only meet items.
+
+The first fit on a machine compiles the kernels of its pipeline: said once, done at once, on made-up ratings, so that no
+later stage seems to hang.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from types import ModuleType
 from typing import Any, Self, cast
 
 from dpsr.certify.amounts import check_epsilon
-from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.certificate import ChargeReference, check_unit
+from dpsr.data.ratings import Ratings, checked_ratings
+from dpsr.data.synthetic import realistic
 from dpsr.engine import MemoryTable
-from dpsr.engine.division import GRID
+from dpsr.engine.incidence import GRID
 from dpsr.engine.raw import InteractionTable, RawInteractions, RawRatings, RawTable, raw_table
 from dpsr.errors import ParameterError
-from dpsr.linalg.compiled import one_blas_thread
+from dpsr.linalg.compiled import in_cache, is_kept, kernels_of, one_blas_thread
 from dpsr.people import cells
-from dpsr.pipeline.estimator import PrivateRecommender, check_unit, checked_ratings
+from dpsr.pipeline.estimator import PrivateRecommender, announce, listening
 from dpsr.pipeline.likes import check_likes, learn_likes
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.people import declared_items, learn_people, learn_ratings
-from dpsr.pipeline.progress import compile_once
 from dpsr.pipeline.value import RELEASED, Recipe, learn_value
 from dpsr.privacy.vault import Vault
 from dpsr.privacy.vault.journal import Journal
@@ -29,12 +35,17 @@ from dpsr.release import Contents, Release
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.types import Catalogue, Mask, NoisyRatings, Scale
-from dpsr.types.mask import Ids
+from dpsr.types.coordinates import Ids
 from dpsr.value import sweep
 from dpsr.value.allocation import Allocation, Components, Forecast, allocate, forecast
 from dpsr.value.assembly import learn_mask_taste
 from dpsr.value.design import shown_components
 from dpsr.value.sweep import NOISY, WEIGHT
+
+COMPILING = "Compiling, once on this machine (about half a minute)"
+COMPILING_AGAIN = "Compiling, in every process: set NUMBA_CACHE_DIR to a folder to do it once"
+
+_compiled: set[str] = set()
 
 
 class DPSR(PrivateRecommender):
@@ -209,6 +220,37 @@ class DPSR(PrivateRecommender):
             side, index = learn_likes(vault)
         settings = self._public_settings()
         return LikesRelease(side, index, vault.certificate(), "likes", settings).with_people()
+
+
+def compile_once(fit: Any, last: ModuleType) -> None:
+    """Compile what `fit`, a pipeline with a seed, needs on made-up ratings, unless this machine has it in its cache.
+
+    `last` has kernels of the stage that is compiled last.
+    """
+    if last.__name__ in _compiled:
+        return
+    _compiled.add(last.__name__)
+    if say_compiling(last):
+        with listening(lambda stage: None):  # its own stages are nobody's business
+            fit(RawTable.of(made_up_ratings()))
+
+
+def compiled_elsewhere(last: ModuleType) -> None:
+    """Another process compiles that stage: `compile_once` leaves it alone."""
+    _compiled.add(last.__name__)
+
+
+def made_up_ratings() -> Ratings:
+    """Just enough for every kernel to be used."""
+    return realistic(0, n_users=40, n_items=30, n_ratings=400)
+
+
+def say_compiling(module: ModuleType) -> bool:
+    """Say that the first use of this module compiles, unless this machine has it in its cache; whether it was said."""
+    found = in_cache(module)
+    if not found:
+        announce(COMPILING if any(map(is_kept, kernels_of(module))) else COMPILING_AGAIN)
+    return not found
 
 
 def _use_every_kernel(ratings: RawTable) -> None:

@@ -1,33 +1,41 @@
-"""What every pipeline shares: its settings, what it is fitted to, who pays, and what it can do once it is fitted.
+"""What every pipeline shares: its settings, what it is fitted to, who pays, what it says while it works, and what it
+can do once it is fitted.
 
 Settings have scikit-learn's manners without its import, which alone would take a hundred megabytes:
 `sklearn.base.clone` asks for no more than `Parameters`.
+
+A fit says the name of every stage as it begins, to whoever listens. A terminal and a notebook do; a notebook shows one
+line below the cell, which changes and stays when all is done. Names are fixed: no message depends on a rating.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from html import escape
+from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
+from time import perf_counter
 from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsr.certify import Certificate
-from dpsr.certify.amounts import check_delta
-from dpsr.certify.certificate import UNITS, ChargeReference
-from dpsr.certify.manifest import MANIFEST, sha256_of
-from dpsr.certify.normal_price import affordable_squared_mu
-from dpsr.certify.people import NAMES_DELTA
+from dpsr.certify.certificate import ChargeReference
+from dpsr.certify.folder import MANIFEST, sha256_of
 from dpsr.data.files.catalogue import read_catalogue
+from dpsr.data.ratings import checked_ratings
 from dpsr.data.raw_statistics import root_mean_square_error
 from dpsr.engine.raw import RawInteractions, RawRatings
-from dpsr.errors import DataError, NotFittedError, ParameterError, PrivacyError
+from dpsr.errors import DataError, NotFittedError, ParameterError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.made_up import with_made_up
-from dpsr.pipeline.progress import announce, shown_in_notebook
 from dpsr.privacy.ledger.ledger import Charge
 from dpsr.privacy.noise import NoiseSource
 from dpsr.release import Personalised, Recommendations, atomic_folder
@@ -38,26 +46,52 @@ from dpsr.release.people import PersonalisedPeople, check_takes_new_people
 from dpsr.release.release import ManyIds, Unknown
 from dpsr.report import folder_pages
 from dpsr.types import Catalogue, Model
-from dpsr.types.mask import Census, Ids
+from dpsr.types.coordinates import Census, Ids
+
+Listener = Callable[[str], None]
+
+_listener: ContextVar[Listener | None] = ContextVar("dpsr_progress", default=None)
 
 
-def checked_ratings(ratings: object) -> RawRatings:
-    """Ratings on a declared scale; for anything else, what to write instead."""
-    if isinstance(ratings, RawRatings):
-        return ratings
-    if isinstance(ratings, RawInteractions):
-        raise DataError("ratings are needed here, and these are interactions. Use DPSR(..., unit='user').")
-    kind = type(ratings).__name__
-    if hasattr(ratings, "columns") or hasattr(ratings, "__arrow_c_stream__"):
-        write = 'Ratings.from_frame(df, scale="1:5:1")'
-    elif isinstance(ratings, str | Path):
-        write = 'Ratings.read(path, scale="1:5:1")'
-    else:
-        write = 'Ratings.from_arrays(users, items, values, scale="1:5:1")'
-    raise DataError(
-        f"Ratings on a declared scale are needed, found {kind}. Write {write}, with the scale printed on your rating "
-        "form: it is never guessed, because the observed range is private."
-    )
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """While this is open, `listener` hears the name of every stage as it begins."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def announce(stage: str) -> None:
+    """A stage begins."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(stage)
+
+
+@contextmanager
+def shown_in_notebook() -> Iterator[None]:
+    """While this is open, a notebook shows every stage that is announced; elsewhere nothing happens."""
+    if not _is_notebook():
+        yield
+        return
+    show: Any = import_module("IPython.display")  # it is there: this is its notebook
+    start, line = perf_counter(), show.display(show.HTML("dpsr …"), display_id=True)
+
+    def begin(stage: str) -> None:
+        line.update(show.HTML(f"dpsr: {escape(stage)} … ({perf_counter() - start:.0f} s)"))
+
+    with listening(begin):
+        yield
+    line.update(show.HTML(f"dpsr: done in {perf_counter() - start:.1f} s"))
+
+
+def _is_notebook() -> bool:
+    """Not a terminal or a script."""
+    module = sys.modules.get("IPython")
+    shell = None if module is None else module.get_ipython()
+    return getattr(shell, "kernel", None) is not None
 
 
 def check_enough(census: Census) -> None:
@@ -67,30 +101,6 @@ def check_enough(census: Census) -> None:
             f"at least 2 users and 2 items are needed to learn from, found {census.n_users:,} and {census.n_items:,}. "
             'Check that user="..." and item="..." (or --user, --item) name the right columns.'
         )
-
-
-def check_unit(unit: object, epsilon: float, delta: float | None, declared: bool) -> None:
-    """Refuse a unit that is none, and a delta that is missing, not wanted or too small for any noise."""
-    if unit not in UNITS:
-        raise ParameterError(f"unit is one of {', '.join(UNITS)}, found {unit!r}.")
-    if unit == "value":
-        if delta is not None:
-            raise PrivacyError(
-                "the value of a rating is protected with delta = 0, which promises more at no cost, so no delta is "
-                'taken. Leave it out, or protect people with it: unit="user" (or --unit user).'
-            )
-        if declared:
-            raise ParameterError(
-                "who rated what is public at unit = 'value', so no list of items is declared. Leave items out, or "
-                "protect people with unit='user'."
-            )
-        return
-    if delta is None:
-        raise PrivacyError(
-            f"unit = {unit!r} needs a delta: it is as if with this chance nothing were promised, so less than one "
-            "over the number of people. For a million people write delta=1e-7 (or --delta 1e-7)."
-        )
-    affordable_squared_mu(float(epsilon), (1 - NAMES_DELTA) * check_delta(delta))
 
 
 UNCHARGED = (

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from dpsr.certify.amounts import belief_at_least, belief_at_most, check_epsilon, guess_right, odds_factor
+from dpsr.certify.certificate import check_unit
 from dpsr.certify.normal_price import affordable_squared_mu, chance_beyond, gaussian_epsilon, tail_up
 from dpsr.certify.parts import ChannelPart
-from dpsr.pipeline.estimator import check_unit
 from dpsr.privacy.channels import optimal_channel
 from dpsr.release import Release
 from dpsr.release.likes import LikesRelease

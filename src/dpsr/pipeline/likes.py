@@ -32,7 +32,7 @@ from dpsr.likes.plan import Loss, Outlook, Prospect
 from dpsr.likes.popularity import Popularity
 from dpsr.likes.scores import by_factors, by_items, mean_of, weighed
 from dpsr.likes.taste import Moments, learn_taste, moments_of_pairs, moments_of_rows
-from dpsr.pipeline.progress import announce
+from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people.likes_vault import LikesVault
 from dpsr.synthesis import plausible_activity
 from dpsr.types.item_side import SIZES, Crowd, ItemIndex

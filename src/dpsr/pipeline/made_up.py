@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from dpsr.errors import ParameterError
 from dpsr.release import Release
+from dpsr.release.atomic import atomic_table
 from dpsr.release.folder.write import AnyContents
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
-from dpsr.release.table_file import atomic_table
 from dpsr.synthesis import Synthesis
 
 NOBODY = (

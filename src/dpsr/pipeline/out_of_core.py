@@ -35,9 +35,9 @@ from dpsr.engine.table import BLOCK_RATINGS
 from dpsr.engine.work_folder import chosen_folder, hidden_folder, one_inside_the_other
 from dpsr.errors import ParameterError
 from dpsr.pipeline.dpsr import DPSR
+from dpsr.pipeline.estimator import announce
 from dpsr.pipeline.paper import PaperDPSR
 from dpsr.pipeline.people import declared_items
-from dpsr.pipeline.progress import announce
 from dpsr.privacy.vault.journal import Journal
 from dpsr.quoting import quoted
 from dpsr.types import Census, Scale

@@ -15,8 +15,7 @@ from dpsr.paper.blend import blend_with_neighbours
 from dpsr.paper.completion import Completion, complete_by_projections
 from dpsr.paper.neighbours import item_neighbours
 from dpsr.paper.tuning import CANDIDATES, Settings, tune
-from dpsr.pipeline.estimator import PrivateRecommender
-from dpsr.pipeline.progress import announce
+from dpsr.pipeline.estimator import PrivateRecommender, announce
 from dpsr.privacy.channels import AsPublished, Channel, calibrated_laplace
 from dpsr.privacy.vault import Vault, declared_private, privatise
 from dpsr.privacy.vault.journal import Journal

@@ -36,12 +36,12 @@ from dpsr.people.cells import MOST_CELLS, TASTE, Factors, choose_cells, read_mom
 from dpsr.people.learning import PeopleState
 from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
 from dpsr.people.rounds import Saturation
-from dpsr.pipeline.progress import announce
+from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.contributions import coefficients_reach
 from dpsr.types.catalogue import Catalogue
+from dpsr.types.coordinates import Census, Ids, codes_of
 from dpsr.types.item_side import ItemIndex, ItemSide
-from dpsr.types.mask import Census, Ids, codes_of
 
 _TOO_FEW = 60.0
 """People times mu below which not even an item that one in twenty rated stands out: then levels alone are asked for."""

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dpsr.certify.certificate import check_unit
 from dpsr.data import Interactions, realistic
 from dpsr.engine.raw import InteractionTable, RawInteractions
 from dpsr.errors import ParameterError
 from dpsr.likes.plan import Loss
 from dpsr.linalg.compiled import one_blas_thread
-from dpsr.pipeline.estimator import check_enough, check_unit
+from dpsr.pipeline.estimator import check_enough
 from dpsr.pipeline.likes import ask_activity, ask_popularity, check_likes, next_cells
 from dpsr.pipeline.plan import parse_epsilons
 from dpsr.privacy.noise import NoiseSource

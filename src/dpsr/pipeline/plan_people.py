@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from dpsr.certify.certificate import check_unit
 from dpsr.data.raw_statistics import raw_spread
 from dpsr.engine.raw import RawRatings
 from dpsr.errors import ParameterError
 from dpsr.people.forecast import PeopleForecast, Population, forecast, people_for_factors
-from dpsr.pipeline.estimator import check_enough, check_unit
+from dpsr.pipeline.estimator import check_enough
 from dpsr.pipeline.plan import check_spread, parse_epsilons, typical_spread
 from dpsr.types import Scale
 from dpsr.types.item_side import ACTIVITY_BINS, activity_of

@@ -23,21 +23,21 @@ from pathlib import Path
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import check_epsilon
 from dpsr.certify.certificate import ChargeReference
-from dpsr.certify.manifest import MANIFEST, sha256_of
+from dpsr.certify.folder import MANIFEST, sha256_of
 from dpsr.engine.raw import InteractionTable, RawInteractions, RawRatings, RawTable, raw_table
 from dpsr.engine.work_folder import clear_dead_runs
 from dpsr.errors import DpsrError, LedgerError, ParameterError, PrivacyError, ReleaseError
 from dpsr.pipeline.account import Account, check_payable, fingerprint_of
 from dpsr.pipeline.dpsr import DPSR
-from dpsr.pipeline.estimator import check_enough
+from dpsr.pipeline.estimator import announce, check_enough
 from dpsr.pipeline.likes import check_likes
 from dpsr.pipeline.made_up import check_made_up, with_made_up
 from dpsr.pipeline.paper import PaperDPSR
-from dpsr.pipeline.progress import announce
 from dpsr.privacy.ledger.ledger import Budget, Charge
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, atomic_folder, check_disk_space, check_target, expected_bytes, write_release
-from dpsr.release.folder.write import AnyContents, clear_leftovers
+from dpsr.release.atomic import clear_leftovers
+from dpsr.release.folder.write import AnyContents
 from dpsr.release.keys import SigningKey
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease

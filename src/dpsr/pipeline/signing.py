@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dpsr.certify.manifest import SIGNATURES
+from dpsr.certify.folder import SIGNATURES
 from dpsr.certify.signature import Signature, signatures_to_bytes
 from dpsr.errors import SignatureError
 from dpsr.pipeline.verification import verify_release
 from dpsr.quoting import file_name
+from dpsr.release.atomic import sync
 from dpsr.release.folder.examination import examined, not_readable
-from dpsr.release.folder.write import sync
 from dpsr.release.keys import SigningKey
 
 _DRAFT = f".{SIGNATURES}.partial"

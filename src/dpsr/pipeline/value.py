@@ -23,9 +23,8 @@ import numpy.typing as npt
 from dpsr.arrays import Floats
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.contrasts import contrast_map
-from dpsr.engine.division import DividedIncidence, Turns
-from dpsr.engine.incidence import ColumnStack, at_ratings
-from dpsr.pipeline.progress import announce
+from dpsr.engine.incidence import ColumnStack, DividedIncidence, Turns, at_ratings
+from dpsr.pipeline.estimator import announce
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.types import Model

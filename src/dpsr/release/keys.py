@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from dpsr.certify.plain_files import UnreadableError, read_plain
+from dpsr.certify.folder import UnreadableError, read_plain
 from dpsr.certify.signature import MOST_BYTES, PublicKey, Signature, message
 from dpsr.errors import SignatureError
 from dpsr.quoting import file_name

@@ -21,9 +21,9 @@ from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
 from dpsr.release.people import PersonalWithoutPeople, ReleaseOfItems, item_names
 from dpsr.synthesis import Look, MadeUpLikes, Synthesis, make_up_likes
 from dpsr.types import Mask, PersonalModel, Scale
+from dpsr.types.coordinates import Ids, id_array
 from dpsr.types.item_side import Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide, strengths
-from dpsr.types.mask import Ids, id_array
 from dpsr.types.personal import OpensInteractions, OwnRows
 
 UNCLIPPED = Scale(-1e9, 1e9, step=1e9)

@@ -31,9 +31,9 @@ from dpsr.release.lists.ranking import Recommendations, Tabular, best_items, htm
 from dpsr.release.personalise.personal_answers import PersonalAnswers, PredictsForAnybody
 from dpsr.synthesis import Look, MadeUpPeople, Synthesis, make_up, usual_people
 from dpsr.types import Affinity, Catalogue, Mask, OpensOwnRows, PersonalModel, Scale
+from dpsr.types.coordinates import Ids, id_array
 from dpsr.types.id_order import IdOrder
 from dpsr.types.item_side import Crowd, ItemIndex, ItemSide, OwnSide
-from dpsr.types.mask import Ids, id_array
 
 Side = TypeVar("Side")
 

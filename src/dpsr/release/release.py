@@ -31,7 +31,7 @@ from dpsr.release.lists.ranking import (
 )
 from dpsr.release.personalise import Personalised
 from dpsr.types import Catalogue, Mask, Model, NoisyRatings, OpensOwnRows, PersonalModel, Scale
-from dpsr.types.mask import Ids
+from dpsr.types.coordinates import Ids
 
 
 @dataclass(frozen=True, eq=False)

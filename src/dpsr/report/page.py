@@ -45,6 +45,11 @@ class Name(NamedTuple):
     text: str
     title: str
 
+    def __html__(self) -> str:
+        """As a template shows it: whatever direction the id is written in, its neighbours keep theirs."""
+        title = Markup(' title="{}"').format(self.title) if self.title else ""
+        return Markup('<bdi class="id"{}>{}</bdi>').format(title, self.text)
+
 
 def display_name(identifier: object) -> Name:
     """An id fit for a page.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpsr.certify.json_schema import MalformedError, first_violation, strict_json
+from dpsr.certify.folder import MalformedError, first_violation, strict_json
 from dpsr.web.guard import Refusal
 
 MOST_PEOPLE = 100

@@ -10,8 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dpsr.certify.manifest import MANIFEST, sha256_of
-from dpsr.certify.plain_files import UnreadableError, read_plain
+from dpsr.certify.folder import MANIFEST, UnreadableError, read_plain, sha256_of
 from dpsr.errors import DpsrError, PrivacyError
 from dpsr.quoting import file_name
 from dpsr.release.folder.examination import examined

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpsr.certify.manifest import MANIFEST
+from dpsr.certify.folder import MANIFEST
 from dpsr.database import Database
 from dpsr.errors import DataError, ParameterError
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsr.certify.manifest import MANIFEST
+from dpsr.certify.folder import MANIFEST
 from dpsr.release.folder.examination import Examination, examined
 from dpsr.release.folder.layout import CARD
 from dpsr.release.likes import LikesRelease

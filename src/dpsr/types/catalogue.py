@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dpsr.arrays import AnyArray
-from dpsr.types.mask import codes_of
+from dpsr.types.coordinates import codes_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsr.arrays import Ints
-from dpsr.types.mask import Ids, codes_of, id_array
+from dpsr.types.coordinates import Ids, codes_of, id_array
 
 _WHOLE = re.compile(r"-?[0-9]{1,40}")
 _DIGITS = re.compile(r"([0-9]{1,18})")

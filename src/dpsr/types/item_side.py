@@ -17,9 +17,8 @@ import pyarrow as pa
 from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.linalg.own_curve import OwnCurves
 from dpsr.linalg.own_regression import PeopleRows, predict_pairs, regress
+from dpsr.types.coordinates import Ids, Scale, codes_of, id_array
 from dpsr.types.id_order import IdOrder, spelt
-from dpsr.types.mask import Ids, codes_of, id_array
-from dpsr.types.scale import Scale
 
 HASHED_CELLS = 1 << 16
 """Cells where no list of items was declared: some three times the items of the largest catalogues we have in mind, and

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from dpsr.arrays import AnyInts, Floats
-from dpsr.types.mask import Census, Mask
+from dpsr.types.coordinates import Census, Mask, Scale
 from dpsr.types.personal import PersonalPrior
-from dpsr.types.scale import Scale
 
 HARDLY = 1e-6
 """Below this the mask says an item is never met, and only the predicted rating decides."""

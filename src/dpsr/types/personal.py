@@ -12,8 +12,7 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from dpsr.arrays import Codes, Floats, Ints, Singles
-from dpsr.types.mask import Mask
-from dpsr.types.scale import Scale
+from dpsr.types.coordinates import Mask, Scale
 
 
 class Widths(NamedTuple):

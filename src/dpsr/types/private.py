@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.certify.certificate import Certificate
-from dpsr.types.mask import Mask
-from dpsr.types.scale import Scale
+from dpsr.types.coordinates import Mask, Scale
 
 
 @dataclass(frozen=True, eq=False)

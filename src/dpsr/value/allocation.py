@@ -21,7 +21,7 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.certify.amounts import check_epsilon
-from dpsr.engine.division import AT_ONCE, GRID, ITEM_SHARES, Division, Turns
+from dpsr.engine.incidence import AT_ONCE, GRID, ITEM_SHARES, Division, Turns
 from dpsr.linalg.compiled import kernel
 from dpsr.privacy.channels.optimal import optimal_channel
 from dpsr.types import Census, Mask, Scale

@@ -47,7 +47,6 @@ from dpsr.engine.incidence import at_ratings
 from dpsr.engine.table import zeros
 from dpsr.linalg.compiled import threads_for
 from dpsr.linalg.kernel_features import Kernel, kernel_features
-from dpsr.linalg.normal_equations import inverse
 from dpsr.types import Census, Mask, Model, PersonalPrior, Scale
 from dpsr.types.personal import Widths
 from dpsr.value.design import Design
@@ -55,7 +54,7 @@ from dpsr.value.effects import EffectObservation, Effects
 from dpsr.value.evidence import EvidenceState
 from dpsr.value.levels import LevelFamily
 from dpsr.value.priors import EFFECT
-from dpsr.value.side import posterior_covariances
+from dpsr.value.side import inverse, posterior_covariances
 from dpsr.value.sweep import NOISY, WEIGHT
 from dpsr.value.taste_kernels import pair_sums, tastes
 

@@ -2,8 +2,8 @@
 
     eta_uj = z_j' W x_u + item_j + user_u,     W ~ N(0, 1/ridge of its group),  item ~ N(0, ti),  user ~ N(0, tu)
 
-With p the weight of a rating in its item's sum, q that in its user's (`engine.division`) and g the slope of the window,
-the two families of sums are
+With p the weight of a rating in its item's sum, q that in its user's (`engine.incidence`) and g the slope of the
+window, the two families of sums are
 
     T_j = g sum_u p_uj ( item_j + user_u + z_j' W x_u ) + noise,      u over the raters of j
     T_u = g sum_j q_uj ( user_u + item_j + z_j' W x_u ) + noise,      j over what u rated
@@ -26,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsr.arrays import Floats
-from dpsr.linalg.normal_equations import inverse, outer_gram
 from dpsr.value.design import Design
 from dpsr.value.noisy_sums import NoisySums
 from dpsr.value.priors import EFFECT, cautious_ridge
+from dpsr.value.side import inverse, outer_gram
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from dpsr.arrays import Floats
-from dpsr.engine import Block
-from dpsr.engine.division import Turns
-from dpsr.engine.incidence import ColumnStack, at_ratings, moments_at_ratings
+from dpsr.engine import Block, BlockResult, Table
+from dpsr.engine.incidence import ColumnStack, Turns, at_ratings
+from dpsr.engine.table import zeros
 from dpsr.value.design import Design
 from dpsr.value.effects import EffectObservation, Effects
 from dpsr.value.kernels import packed_size
@@ -212,3 +212,20 @@ class EvidenceState:
         self.item_rows = rows
         d = self.design.x.shape[1]
         self.b, self.g = self.items.mean[:, :d] + self.shared, self.items.mean[:, d:]
+
+
+def moments_at_ratings(
+    table: Table, left: Floats | ColumnStack, right: Floats, sample: int
+) -> tuple[float, float, Floats]:
+    """Mean and variance of left_u . right_j over ratings, and some `sample` of them evenly spread."""
+    step = max(1, table.census.n_ratings // sample)
+
+    def add(block: Block, sums: Floats) -> BlockResult:
+        values = at_ratings(block, left[block.users], right)
+        sums += np.array([len(values), values.sum(), (values**2).sum()])
+        return BlockResult(rows=(block.every(step, values),))
+
+    answer = table.run(add, [zeros(3)])
+    n, total, squares = answer.sums[0]
+    mean = total / max(n, 1)
+    return mean, max(squares / max(n, 1) - mean**2, 0.0), answer.rows[0]

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpsr.arrays import Floats
 from dpsr.engine.contrasts import ContrastMap, Contrasts
-from dpsr.engine.division import GRID, DividedIncidence, Division
+from dpsr.engine.incidence import GRID, DividedIncidence, Division
 from dpsr.value.design import Design
 
 _UNKNOWN = 1e12

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dpsr.arrays import Floats
-from dpsr.engine.division import Turns
+from dpsr.engine.incidence import Turns
 from dpsr.value.evidence import EvidenceState, Observations
 from dpsr.value.levels import with_variance
 from dpsr.value.sweep import Reader

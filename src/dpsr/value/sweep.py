@@ -35,8 +35,7 @@ from numba import prange
 
 from dpsr.arrays import AnyFloats, AnyInts, Floats, Singles
 from dpsr.engine import Block, BlockResult
-from dpsr.engine.division import Turns
-from dpsr.engine.incidence import at_ratings
+from dpsr.engine.incidence import Turns, at_ratings
 from dpsr.linalg.compiled import fast_parallel_kernel, threads_for
 from dpsr.value.effects import EffectObservation
 from dpsr.value.kernels import add_normal_equations, packed_size, root_and_product, tally_ratings

@@ -19,7 +19,7 @@ import pytest
 from racers import FILES, race, release_until_killed
 
 from dpsr.privacy.ledger.ledger import Ledger
-from dpsr.release.folder.write import atomic_folder
+from dpsr.release.atomic import atomic_folder
 
 PROCESSES = multiprocessing.get_context("forkserver")
 KILLS = 94

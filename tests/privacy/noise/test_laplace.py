@@ -7,9 +7,8 @@ import opendp.prelude as dp
 import pytest
 from scipy.stats import chisquare, ks_2samp
 
-from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.noise import laplace as discrete
-from dpsr.privacy.noise.laplace import discrete_laplace, laplace_scale
+from dpsr.privacy import noise as exact
+from dpsr.privacy.noise import NoiseSource, discrete_laplace, laplace_scale
 
 SCALES = [Fraction(2, 5), Fraction(3, 2), Fraction(7), Fraction(10_000, 3)]
 
@@ -54,21 +53,21 @@ def test_draws_agree_with_the_independent_library():
 @pytest.mark.parametrize("words_per_draw", [1, 3, 24])
 def test_where_the_random_words_run_out_no_draw_is_favoured(words_per_draw, monkeypatch):
     """With one word a draw nearly every draw is cut short; throwing those away would make the noise too small."""
-    monkeypatch.setattr(discrete, "_WORDS_PER_DRAW", words_per_draw)
-    monkeypatch.setattr(discrete, "_CHUNK", 16)
+    monkeypatch.setattr(exact, "_LAPLACE_WORDS", words_per_draw)
+    monkeypatch.setattr(exact, "_LAPLACE_CHUNK", 16)
     assert fit(discrete_laplace(Fraction(3), 60_000, NoiseSource.seeded(2)), Fraction(3)) > 1e-4
 
 
 @pytest.fixture
 def held(monkeypatch):
     """How many random words are looked at, at each turn."""
-    turns, fill = [], discrete._fill
+    turns, fill = [], exact._draw_laplaces
 
     def counted(out, words, t, s):
         turns.append(len(words))
         return fill(out, words, t, s)
 
-    monkeypatch.setattr(discrete, "_fill", counted)
+    monkeypatch.setattr(exact, "_draw_laplaces", counted)
     return turns
 
 
@@ -76,11 +75,11 @@ def held(monkeypatch):
 def test_work_grows_with_the_draws_and_memory_does_not(held, scale):
     """Words that a chunk had left over used to be carried along: time and memory grew with the square of the draws."""
     looked_at = []
-    for n in (4 * discrete._CHUNK, 32 * discrete._CHUNK):
+    for n in (4 * exact._LAPLACE_CHUNK, 32 * exact._LAPLACE_CHUNK):
         held.clear()
         discrete_laplace(scale, n, NoiseSource.seeded(3))
         looked_at.append(sum(held))
-        assert max(held) <= discrete._WORDS_PER_DRAW * discrete._CHUNK
+        assert max(held) <= exact._LAPLACE_WORDS * exact._LAPLACE_CHUNK
     assert looked_at[1] == pytest.approx(8 * looked_at[0], rel=0.2)
 
 
@@ -91,9 +90,9 @@ def test_the_values_are_those_of_one_long_read_however_it_is_cut(scale, words_pe
     n = 3_000 if chunk < 64 else 40_000
     whole = np.empty(n, dtype=np.int64)
     words = NoiseSource.seeded(6).stream().words(40 * n)
-    assert discrete._fill(whole, words, scale.numerator, scale.denominator)[0] == n
-    monkeypatch.setattr(discrete, "_WORDS_PER_DRAW", words_per_draw)
-    monkeypatch.setattr(discrete, "_CHUNK", chunk)
+    assert exact._draw_laplaces(whole, words, scale.numerator, scale.denominator)[0] == n
+    monkeypatch.setattr(exact, "_LAPLACE_WORDS", words_per_draw)
+    monkeypatch.setattr(exact, "_LAPLACE_CHUNK", chunk)
     np.testing.assert_array_equal(discrete_laplace(scale, n, NoiseSource.seeded(6)), whole)
 
 

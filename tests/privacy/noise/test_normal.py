@@ -9,8 +9,17 @@ import pytest
 from scipy.stats import chi2
 
 from dpsr.errors import PrivacyError
-from dpsr.privacy.noise import NoiseSource, normal
-from dpsr.privacy.noise.normal import _below, _coin, _draw_many, _keep, _round_exactly, _round_many, rounded_normal
+from dpsr.privacy import noise as exact
+from dpsr.privacy.noise import (
+    NoiseSource,
+    _below,
+    _coin,
+    _draw_normals,
+    _keep,
+    _round_exactly,
+    _round_many,
+    rounded_normal,
+)
 
 DRAWS = 200_000
 SURELY = 1e-9
@@ -116,11 +125,11 @@ def test_deviates_that_agree_in_64_bits_are_told_apart_by_64_more_which_they_kee
 def test_words_that_run_out_in_the_middle_of_a_draw_are_read_again():
     words = random_words(4000)
     whole = [np.empty(20, kind) for kind in (np.int8, np.int64, np.uint64, np.uint64, np.bool_)]
-    made, used = _draw_many(words, *whole)
+    made, used = _draw_normals(words, *whole)
     assert made == 20
     for cut in range(used):
         parts = [np.empty(20, array.dtype) for array in whole]
-        few, at = _draw_many(words[:cut], *parts)
+        few, at = _draw_normals(words[:cut], *parts)
         assert at <= cut
         assert all((p[:few] == w[:few]).all() for p, w in zip(parts, whole, strict=True))
 
@@ -149,12 +158,12 @@ def test_words_that_are_read_on_decide_and_are_none_of_those_that_were_drawn_wit
     assert [_round_exactly(variance, 0, [x], Spare(end, end, end)) for end in (0, ones)] == [5, 6]
     streams, noise = [], NoiseSource.seeded(3)
 
-    class Noted(normal._Spare):
+    class Noted(exact._Spare):
         def __init__(self, stream):
             streams.append(stream)
             super().__init__(stream)
 
-    monkeypatch.setattr(normal, "_Spare", Noted)
+    monkeypatch.setattr(exact, "_Spare", Noted)
     rounded_normal(variance, 10, noise)
     drawn = [NoiseSource.seeded(3).stream().words(1_000), noise.stream().words(1_000)]
     assert not np.isin(streams[0].words(1_000), np.concatenate(drawn)).any()
@@ -164,8 +173,8 @@ def test_words_that_are_read_on_decide_and_are_none_of_those_that_were_drawn_wit
 def test_the_draws_are_those_of_one_long_read_however_it_is_cut(chunk, words_per_draw, monkeypatch):
     """Also where a draw is longer than the words at hand: it begins again with the same ones."""
     whole = rounded_normal(10**12, 500, NoiseSource.seeded(8))
-    monkeypatch.setattr(normal, "_CHUNK", chunk)
-    monkeypatch.setattr(normal, "_WORDS_PER_DRAW", words_per_draw)
+    monkeypatch.setattr(exact, "_NORMAL_CHUNK", chunk)
+    monkeypatch.setattr(exact, "_NORMAL_WORDS", words_per_draw)
     assert (rounded_normal(10**12, 500, NoiseSource.seeded(8)) == whole).all()
 
 

@@ -15,7 +15,7 @@ from forked import Forked, run
 from dpsr import DPSR, load_release
 from dpsr.data import realistic
 from dpsr.data.ingest import ingest
-from dpsr.engine.division import Division
+from dpsr.engine.incidence import Division
 from dpsr.errors import PrivacyError
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import Vault

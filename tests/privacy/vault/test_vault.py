@@ -12,7 +12,7 @@ from dpsr.certify.parts import DIVIDED_GRID
 from dpsr.certify.table_price import epsilon_of
 from dpsr.engine import BlockResult
 from dpsr.engine.contrasts import Contrasts
-from dpsr.engine.division import ITEM_SHARES, Division, Turns
+from dpsr.engine.incidence import ITEM_SHARES, Division, Turns
 from dpsr.engine.raw import RawTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels import optimal_channel, randomised_response

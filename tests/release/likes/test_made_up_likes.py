@@ -13,7 +13,7 @@ from folders import copied, resealed
 from dpsr import DPSR, Interactions, load_release
 from dpsr.pipeline.publish import publish
 from dpsr.release import verify
-from dpsr.release.folder.parquet import writer
+from dpsr.release.folder.write import writer
 from dpsr.synthesis import MEAN_MET, Synthesis, items_met, make_up_likes
 from dpsr.types.item_side import SIZES, Crowd
 from dpsr.types.likes_side import LikesSide

@@ -14,8 +14,8 @@ from dpsr.errors import ParameterError
 from dpsr.pipeline.made_up import more_made_up
 from dpsr.pipeline.publish import publish
 from dpsr.release import verify
-from dpsr.release.folder.parquet import write_table, writer
 from dpsr.release.folder.synthetic_table import PEOPLE_A_BYTE, drawn_as_in
+from dpsr.release.folder.write import write_table, writer
 from dpsr.synthesis import Synthesis
 from dpsr.types.item_side import hashed_cells
 

@@ -4,16 +4,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpsr.data.assemble import mask_of_cells
 from dpsr.release.personalise import mask_kernel as module
 from dpsr.release.personalise.mask_kernel import mask_kernel
+from dpsr.types import Mask
 
 
 def mask_of(share):
     """`share[u, j]` is how likely u has rated j."""
     m, n = share.shape
     cells = np.flatnonzero(np.random.default_rng(0).random((m, n)) < share)
-    return mask_of_cells(cells, pa.array(np.arange(m)), pa.array(np.arange(n)))
+    return Mask.of_cells(cells, pa.array(np.arange(m)), pa.array(np.arange(n)))
 
 
 def two_camps(m=200, n=80, within=0.3, across=0.02):

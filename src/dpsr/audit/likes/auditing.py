@@ -30,9 +30,9 @@ from dpsr.audit.people.crowd import CanaryPeople
 from dpsr.audit.people.invariance import FAINT, differences, own_noise, unknown_items
 from dpsr.audit.people.membership import Told, tell_one_run
 from dpsr.audit.replay import Tape
+from dpsr.certify.certificate import check_unit
 from dpsr.certify.people import COUNTS, NormalPart
 from dpsr.pipeline.dpsr import DPSR
-from dpsr.pipeline.estimator import check_unit
 from dpsr.pipeline.likes import check_likes
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.people import NoisyAnswer

@@ -14,8 +14,7 @@ from dpsr.arrays import Ints
 from dpsr.audit.likes.questions import LikesSetting, counts, counts_twice, moments, names, pairs, people_numbered
 from dpsr.audit.people.planted import ExactCount, HalvedBound, ReusedNoise
 from dpsr.audit.people.questions import Trial
-from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.noise.normal import rounded_normal
+from dpsr.privacy.noise import NoiseSource, rounded_normal
 from dpsr.privacy.vault.people.likes_vault import PeopleLikesVault, SingleLikesVault
 
 Planted = Callable[[LikesSetting, NoiseSource, np.random.Generator], Trial]

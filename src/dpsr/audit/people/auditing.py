@@ -22,9 +22,9 @@ from dpsr.audit.people.membership import Told, tell, tell_one_run
 from dpsr.audit.people.planted import PLANTED
 from dpsr.audit.people.questions import Setting, Trial, people_counted, scores, scores_twice
 from dpsr.audit.replay import Tape
+from dpsr.certify.certificate import check_unit
 from dpsr.certify.people import NormalPart
 from dpsr.pipeline.dpsr import DPSR
-from dpsr.pipeline.estimator import check_unit
 from dpsr.privacy.noise import NoiseSource
 from dpsr.types import Scale
 

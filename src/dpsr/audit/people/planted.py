@@ -17,8 +17,7 @@ import numpy as np
 
 from dpsr.arrays import Ints
 from dpsr.audit.people.questions import Setting, Trial, people_counted, scores, scores_twice
-from dpsr.privacy.noise import NoiseSource
-from dpsr.privacy.noise.normal import rounded_normal
+from dpsr.privacy.noise import NoiseSource, rounded_normal
 from dpsr.privacy.vault.people import PeopleVault
 from dpsr.privacy.vault.people.asking import AskedOfPeople
 

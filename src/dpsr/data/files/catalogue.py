@@ -24,9 +24,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpsr.data.coding import ARROW_ERRORS, code_ids, integers_if_canonical
-from dpsr.data.columns import CONVENTIONAL, is_number, name_key
+from dpsr.data.columns import CONVENTIONAL, is_number, name_key, open_bytes
 from dpsr.data.files.diagnose import not_text, unreadable_message
-from dpsr.data.files.layouts import open_bytes
 from dpsr.data.files.read import existing, first_lines, is_parquet, read_head
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name, quoted, quoted_list

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from dpsr.data.coding import ARROW_ERRORS
-from dpsr.data.columns import RATING_ROWS, RatingColumns, Roles, RowKind
+from dpsr.data.coding import ARROW_ERRORS, RatingColumns
+from dpsr.data.columns import RATING_ROWS, Layout, Roles, RowKind, line_of_record, open_table
 from dpsr.data.files.diagnose import refusal_of_text, unreadable_message
-from dpsr.data.files.layouts import Layout, line_of_record, open_table
 from dpsr.data.files.read import name_of, parsing, recognised
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from dpsr.data.coding import ARROW_ERRORS
-from dpsr.data.files.layouts import BLOCK, Layout, blocks, lines, records
+from dpsr.data.columns import BLOCK, Layout, blocks, lines, records
 from dpsr.errors import DataError
 from dpsr.quoting import file_name, printable, quoted, without_values
 

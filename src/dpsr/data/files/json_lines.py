@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pyarrow.json as pajson
 
-from dpsr.data.coding import ARROW_ERRORS
-from dpsr.data.columns import RATING_ROWS, RatingColumns, RowKind, find_columns, unread_rating
+from dpsr.data.coding import ARROW_ERRORS, RatingColumns
+from dpsr.data.columns import BLOCK, RATING_ROWS, RowKind, find_columns, open_bytes, unread_rating
 from dpsr.data.files.diagnose import unreadable_message
-from dpsr.data.files.layouts import BLOCK, open_bytes
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name
 

@@ -19,8 +19,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from dpsr.data.coding import ARROW_ERRORS, integers_if_canonical
-from dpsr.data.columns import find_pair
-from dpsr.data.files.layouts import BLOCK, open_bytes
+from dpsr.data.columns import BLOCK, find_pair, open_bytes
 from dpsr.data.files.read import existing, first_lines, is_parquet, read_head
 from dpsr.errors import DataError
 from dpsr.quoting import file_name, printable

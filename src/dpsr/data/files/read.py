@@ -20,32 +20,29 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from dpsr.data.coding import ARROW_ERRORS, integers_if_canonical
+from dpsr.data.coding import ARROW_ERRORS, RatingColumns, integers_if_canonical
 from dpsr.data.columns import (
+    BLOCK,
     CONVENTIONAL,
+    DOUBLE_COLON,
     INTERACTION_ROWS,
     RATING_ROWS,
-    RatingColumns,
+    UNIT_SEPARATOR,
+    Layout,
     Roles,
     RowKind,
+    blocks,
     find_columns,
     is_number,
+    line_of_record,
     name_key,
+    open_bytes,
+    open_table,
+    recognise,
     unread_rating,
 )
 from dpsr.data.files.diagnose import refusal_of_text, unreadable_message
 from dpsr.data.files.json_lines import columns_of_json_lines, keys_of_json_lines, taken_from_json_lines
-from dpsr.data.files.layouts import (
-    BLOCK,
-    DOUBLE_COLON,
-    UNIT_SEPARATOR,
-    Layout,
-    blocks,
-    line_of_record,
-    open_bytes,
-    open_table,
-    recognise,
-)
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name
 

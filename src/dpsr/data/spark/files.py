@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from dpsr.data.columns import HEADERLESS, Layout
 from dpsr.data.files.diagnose import not_text, refusal_of_text, unreadable_message
-from dpsr.data.files.layouts import HEADERLESS, Layout
 from dpsr.data.files.read import has_quotes, name_of, recognised
 from dpsr.data.spark.frame import Origin, spark_table
 from dpsr.engine.raw import RawTable

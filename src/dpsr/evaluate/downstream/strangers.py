@@ -24,7 +24,7 @@ from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.evaluate.metrics.scores import score
 from dpsr.pipeline import DPSR
 from dpsr.release.people import ItemRelease
-from dpsr.types.mask import codes_of
+from dpsr.types.coordinates import codes_of
 
 DELTA = 1e-5
 RMSE, NDCG = "RMSE", "NDCG@10"

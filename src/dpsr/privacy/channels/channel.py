@@ -20,7 +20,7 @@ from dpsr.arrays import AnyInts, Floats, Ints, Words
 from dpsr.certify.table_price import delta_of, epsilon_of
 from dpsr.errors import PrivacyError
 from dpsr.linalg.compiled import kernel
-from dpsr.privacy.noise.source import NoiseSource, NoiseStream
+from dpsr.privacy.noise import NoiseSource, NoiseStream
 from dpsr.types import Scale
 
 Symbols = npt.NDArray[np.uint16]

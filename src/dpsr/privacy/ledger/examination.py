@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dpsr.certify.certificate import ChargeReference
 from dpsr.certify.check import Check
-from dpsr.certify.json_schema import MalformedError, strict_json
+from dpsr.certify.folder import MalformedError, strict_json
 from dpsr.certify.normal_price import VARIANCE_BITS
 from dpsr.errors import LedgerError
 from dpsr.privacy.ledger.event import FORMAT, Event

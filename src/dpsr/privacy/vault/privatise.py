@@ -17,7 +17,7 @@ from dpsr.engine.raw import RawRatings
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import Channel
 from dpsr.privacy.channels.published import AsPublished
-from dpsr.privacy.noise.source import NoiseSource
+from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.vault import SEEDED, channel_part, public_facts
 from dpsr.types import PrivateRatings
 

@@ -10,7 +10,7 @@ with its price; a question that would exceed the budget is refused before any no
     symbols        one symbol per rating from one of several finite channels       at most the dearest channel
     noisy_ratings  one symbol per rating, all from one finite channel              that channel
 
-A division (`engine.division`) says of every rating whether it is asked for a symbol, in public: then a rating pays for
+A division (`engine.incidence`) says of every rating whether it is asked for a symbol, in public: then a rating pays for
 symbols and its light weight in the sums, or for its full weight in the sums and no symbol.
 
 Centres, weights, windows, divisions and channels are functions of the public mask and of earlier answers. Integers
@@ -48,12 +48,11 @@ from dpsr.certify.parts import (
 )
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.contrasts import Contrasts
-from dpsr.engine.division import AT_ONCE, GRID, Division, Turns
+from dpsr.engine.incidence import AT_ONCE, GRID, Division, Turns
 from dpsr.engine.raw import LEVEL, RawRatings, RawTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import BITS, Channel, Sampler
-from dpsr.privacy.noise.laplace import discrete_laplace, laplace_scale
-from dpsr.privacy.noise.source import NoiseSource
+from dpsr.privacy.noise import NoiseSource, discrete_laplace, laplace_scale
 from dpsr.privacy.vault.journal import Journal
 from dpsr.types import Census, Scale
 

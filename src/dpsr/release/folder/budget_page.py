@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dpsr.certify import Certificate
-from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
+from dpsr.certify.folder import MalformedError, check_format, first_violation, strict_json
 from dpsr.release.folder.layout import BUDGET
 
 FORMAT = "dpsr-budget-2"

@@ -24,9 +24,16 @@ import numpy as np
 
 from dpsr.certify import Certificate
 from dpsr.certify.check import CERTIFICATE, Check, check_certificate
-from dpsr.certify.json_schema import MalformedError
-from dpsr.certify.manifest import MANIFEST, SIGNATURES, Manifest, sha256_of
-from dpsr.certify.plain_files import UnreadableError, names_in, read_plain
+from dpsr.certify.folder import (
+    MANIFEST,
+    SIGNATURES,
+    MalformedError,
+    Manifest,
+    UnreadableError,
+    names_in,
+    read_plain,
+    sha256_of,
+)
 from dpsr.certify.signature import Signature, signatures_from_bytes
 from dpsr.errors import ReleaseError
 from dpsr.quoting import file_name

@@ -1,4 +1,4 @@
-"""A release of an item side, to and from the bytes of its files: nothing is handed on before all of it was checked.
+"""A release of an item side, from the bytes of its files: nothing is handed on before all of it was checked.
 
     cells.parquet     effect, uncertainty, features, count, pull   one row a cell
     items.parquet     item[, title]                          the items that may be named, ascending
@@ -11,7 +11,6 @@ There is no user, no row of anybody, no count of one person and no exact total i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,46 +19,15 @@ import pyarrow as pa
 from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.certify.check import Check
-from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.folder import MalformedError
 from dpsr.release.folder.asked import check_people_asked, check_people_numbers
 from dpsr.release.folder.consistency import check_settings
 from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, SYNTHETIC
-from dpsr.release.folder.model_form import covariance_of, model_json, read_model, scale_of, scale_record
-from dpsr.release.folder.parquet import (
-    MOST_ROWS,
-    Column,
-    checked_table,
-    title_column,
-    titles_of,
-    vectors,
-    vocabulary,
-    write_table,
-)
-from dpsr.release.folder.synthetic_table import MakesUpPeople, check_synthetic, synthesis_of, synthetic_record
+from dpsr.release.folder.model_form import covariance_of, read_model, scale_of
+from dpsr.release.folder.parquet import MOST_ROWS, Column, checked_table, titles_of, vocabulary
+from dpsr.release.folder.synthetic_table import check_synthetic, synthesis_of
 from dpsr.release.people import ItemRelease
 from dpsr.types.item_side import HASHED_CELLS, Crowd, ItemIndex, ItemSide
-
-
-def write_item_side(release: ItemRelease, folder: Path) -> None:
-    """The model and the tables of a folder."""
-    (folder / MODEL).write_text(_model_json(release), "utf-8")
-    side = release.side
-    cells = {
-        "effect": side.effects,
-        "uncertainty": side.uncertainty,
-        "features": vectors(side.features),
-        "count": release.crowd.counts,
-        "pull": np.zeros(side.n_cells) if side.pull is None else side.pull,
-    }
-    write_table(folder / CELLS, pa.table(cells))
-    write_named(release, folder)
-
-
-def write_named(release: MakesUpPeople, folder: Path) -> None:
-    """The items that may be named, and the people who do not exist, if the release has any."""
-    write_table(folder / ITEMS, pa.table({"item": release.index.named, **title_column(release.titles)}))
-    if release.synthetic_rows is not None:
-        write_table(folder / SYNTHETIC, release.synthetic_rows)
 
 
 def read_item_side(files: Mapping[str, bytes], certificate: Certificate) -> tuple[list[Check], ItemRelease | None]:
@@ -133,24 +101,3 @@ def _check_numbers(cells: Mapping[str, Any], record: Mapping[str, Any]) -> None:
         or record["spread"] <= 0
     ):
         raise MalformedError(f"{CELLS} and {MODEL}: a variance or a count is negative")
-
-
-def _model_json(release: ItemRelease) -> str:
-    side, crowd, unit = release.side, release.crowd, release.certificate.unit
-    return model_json(
-        unit,
-        unit,
-        release.method,
-        release.settings,
-        scale=scale_record(release.scale),
-        named=len(release.index.named),
-        residual=side.residual,
-        spread=side.spread,
-        levels=side.own_levels.tolist(),
-        mean=side.mean.tolist(),
-        covariance=side.covariance.tolist(),
-        people=crowd.people,
-        activity=crowd.activity.tolist(),
-        weights=crowd.weights.tolist(),
-        synthetic=synthetic_record(release),
-    )

@@ -13,7 +13,7 @@ from pathlib import Path
 from dpsr.certify import Certificate
 from dpsr.certify.check import CERTIFICATE
 from dpsr.certify.check import MOST_BYTES as MOST_CERTIFICATE_BYTES
-from dpsr.certify.manifest import MANIFEST, SIGNATURES
+from dpsr.certify.folder import MANIFEST, SIGNATURES
 from dpsr.certify.signature import MOST_BYTES as MOST_SIGNATURE_BYTES
 
 MODEL, NOT_PRIVATE, CARD, BUDGET = "model.json", "NOT_PRIVATE.txt", "card.html", "budget.json"

@@ -1,4 +1,4 @@
-"""A release of likes, to and from the bytes of its files: nothing is handed on before all of it was checked.
+"""A release of likes, from the bytes of its files: nothing is handed on before all of it was checked.
 
     cells.parquet     popularity                             one row a cell
     taste.parquet     cell, centre, offset, entry, exit      one row a frequent cell, ascending; perhaps none
@@ -12,7 +12,6 @@ There is no user, no row of anybody, no count of one person and no exact total i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,34 +20,17 @@ import pyarrow as pa
 from dpsr.arrays import Floats
 from dpsr.certify import Certificate
 from dpsr.certify.check import Check
-from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.folder import MalformedError
 from dpsr.release.folder.asked import check_likes_asked, check_likes_numbers
 from dpsr.release.folder.consistency import check_settings
-from dpsr.release.folder.item_tables import check_sizes, write_named
+from dpsr.release.folder.item_tables import check_sizes
 from dpsr.release.folder.layout import CELLS, ITEMS, MODEL, SYNTHETIC, TASTE
-from dpsr.release.folder.model_form import LIKES, model_json, read_model
-from dpsr.release.folder.parquet import Column, checked_table, titles_of, vectors, vocabulary, write_table
-from dpsr.release.folder.synthetic_table import check_synthetic, synthesis_of, synthetic_record
+from dpsr.release.folder.model_form import LIKES, read_model
+from dpsr.release.folder.parquet import Column, checked_table, titles_of, vocabulary
+from dpsr.release.folder.synthetic_table import check_synthetic, synthesis_of
 from dpsr.release.likes import LikesRelease
 from dpsr.types.item_side import Crowd, ItemIndex
 from dpsr.types.likes_side import LikesSide
-
-
-def write_likes(release: LikesRelease, folder: Path) -> None:
-    """The model and the tables of a folder."""
-    (folder / MODEL).write_text(_model_json(release), "utf-8")
-    side = release.side
-    order = np.argsort(side.frequent, kind="stable")
-    taste = {
-        "cell": side.frequent[order],
-        "centre": side.centre[order],
-        "offset": side.offset[order],
-        "entry": vectors(side.entry[order]),
-        "exit": vectors(side.exit[order]),
-    }
-    write_table(folder / CELLS, pa.table({"popularity": side.popularity}))
-    write_table(folder / TASTE, pa.table(taste))
-    write_named(release, folder)
 
 
 def read_likes(files: Mapping[str, bytes], certificate: Certificate) -> tuple[list[Check], LikesRelease | None]:
@@ -101,22 +83,3 @@ def _side(record: Mapping[str, Any], popularity: Floats, taste: Mapping[str, Any
 def _taste_columns(width: int) -> tuple[Column, ...]:
     reals = (Column("cell", "whole"), Column("centre", "real"), Column("offset", "real"))
     return (*reals, Column("entry", "vector", width=width), Column("exit", "vector", width=width))
-
-
-def _model_json(release: LikesRelease) -> str:
-    side, crowd = release.side, release.crowd
-    return model_json(
-        LIKES,
-        release.certificate.unit,
-        release.method,
-        release.settings,
-        scores=side.method,
-        named=len(release.index.named),
-        frequent=len(side.frequent),
-        ridge=side.ridge.tolist(),
-        gram=side.gram.tolist(),
-        people=crowd.people,
-        activity=crowd.activity.tolist(),
-        weights=crowd.weights.tolist(),
-        synthetic=synthetic_record(release),
-    )

@@ -10,7 +10,6 @@ people's own ratings meet is a part of it, and columns of two tables, whose shap
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,16 +17,16 @@ import numpy as np
 
 from dpsr.arrays import Floats, Singles
 from dpsr.certify.certificate import UNITS
-from dpsr.certify.json_schema import MalformedError, check_format, first_violation, strict_json
-from dpsr.errors import ReleaseError, ScaleError
+from dpsr.certify.folder import MalformedError, check_format, first_violation, strict_json
+from dpsr.errors import ScaleError
 from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS
 from dpsr.release.folder.parquet import LARGEST, MOST_ROWS, MOST_WIDE
 from dpsr.synthesis import MOST_PEOPLE
 from dpsr.types import NoisyRatings, PersonalPrior, Scale
+from dpsr.types.coordinates import LARGEST as LARGEST_RATING
 from dpsr.types.item_side import ACTIVITY_BINS
 from dpsr.types.likes_side import METHODS as SCORES
 from dpsr.types.personal import Widths
-from dpsr.types.scale import LARGEST as LARGEST_RATING
 
 MODEL_FORMAT = "dpsr-model-2"
 METHODS = ("default", "paper", "paper, as published")
@@ -124,7 +123,7 @@ _PERSONAL = _closed(
 LIKES = "likes"
 """The form of a release of likes, at whichever unit."""
 
-_FORMS = {
+FORMS = {
     LIKES: _closed(
         True,
         {
@@ -171,34 +170,9 @@ def read_model(text: bytes, unit: str) -> dict[str, Any]:
     except MalformedError as error:
         raise MalformedError(f"{MODEL} cannot be read: {error}") from error
     check_format(record, MODEL_FORMAT, MODEL)
-    if wrong := first_violation(record, _FORMS[unit], MODEL):
+    if wrong := first_violation(record, FORMS[unit], MODEL):
         raise MalformedError(wrong)
     return record
-
-
-def model_json(form: str, unit: str, method: str, settings: Mapping[str, Any], **facts: Any) -> str:
-    """The text of `model.json`, which is refused if it would not be read back in its `form`: a unit, or `LIKES`."""
-    record = {"format": MODEL_FORMAT, "unit": unit, "method": method, "settings": settings, **facts}
-    try:
-        text = json.dumps(record, ensure_ascii=False, allow_nan=False, default=_plain)
-        wrong = first_violation(json.loads(text), _FORMS[form], MODEL)
-    except (ValueError, TypeError) as error:
-        wrong = str(error)
-    if wrong:
-        raise ReleaseError(f"this model cannot be written, because it could not be read back: {wrong}.")
-    return text + "\n"
-
-
-def _plain(number: Any) -> Any:
-    """A number of numpy's as one of Python's."""
-    if isinstance(number, np.generic):
-        return number.item()
-    raise TypeError(f"{type(number).__name__} is no number")
-
-
-def scale_record(scale: Scale) -> dict[str, Any]:
-    """A rating scale, as `scale_of` reads it."""
-    return {"low": scale.low, "high": scale.high, "step": scale.step, "snap": scale.snap}
 
 
 def scale_of(record: dict[str, Any]) -> Scale:
@@ -226,21 +200,6 @@ def covariance_of(rows: list[list[float]], rank: int, whose: str) -> Floats:
     if np.abs(covariance - covariance.T).max() > slack or np.linalg.eigvalsh(covariance).min() < -rank * slack:
         raise MalformedError(f"{MODEL}: the covariance of {whose} is none")
     return covariance
-
-
-def personal_record(prior: PersonalPrior) -> dict[str, Any]:
-    """The part of `model.json`."""
-    record: dict[str, Any] = {
-        "widths": list(prior.widths),
-        "weights": prior.weights.tolist(),
-        "covariance": prior.covariance.tolist(),
-        "variance": prior.variance,
-        "means": prior.means.tolist(),
-        "spread": prior.spread.tolist(),
-    }
-    if prior.effect_chances is not None:
-        record["effect_chances"] = [part.tolist() for part in prior.effect_chances]
-    return record
 
 
 def personal_of(record: Mapping[str, Any] | None, covariance: Singles | None, rank: int) -> PersonalPrior | None:

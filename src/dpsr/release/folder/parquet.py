@@ -16,7 +16,6 @@ other readers would show or believe it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpsr.arrays import AnyArray
-from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.folder import MalformedError
 from dpsr.quoting import printable
 from dpsr.release.folder.layout import ITEMS, memory_of_machine
 from dpsr.release.folder.parquet_claims import check_notes, check_ranges
@@ -47,13 +46,6 @@ _ROW_BYTES = 48
 _NUMBERS = {"whole": pa.int64(), "real": pa.float64(), "single": pa.float32()}
 _VECTORS = {"vector": pa.float64(), "singles": pa.float32()}
 _TEXT = pa.dictionary(pa.int32(), pa.string())
-_WRITTEN_AS: dict[str, Any] = {
-    "compression": "snappy",
-    "data_page_version": "1.0",
-    "version": "2.6",
-    "write_page_index": False,
-    "write_page_checksum": False,
-}
 
 
 class Column(NamedTuple):
@@ -63,27 +55,6 @@ class Column(NamedTuple):
     kind: str
     optional: bool = False
     width: int | None = None
-
-
-def writer(path: Any, schema: pa.Schema) -> pq.ParquetWriter:
-    """A writer of files that `read_table` reads, whatever a version of pyarrow does by default."""
-    return pq.ParquetWriter(path, schema, **_WRITTEN_AS)
-
-
-def write_table(path: Path, table: pa.Table) -> None:
-    """A whole table as such a file."""
-    with writer(path, table.schema) as file:
-        file.write_table(table)
-
-
-def vectors(rows: AnyArray) -> pa.Array:
-    """A column of vectors of one length."""
-    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(rows).ravel()), rows.shape[1])
-
-
-def title_column(titles: Sequence[str | None] | None) -> dict[str, pa.Array]:
-    """The column that `titles_of` reads, if there are titles."""
-    return {} if titles is None else {"title": pa.array([one or "" for one in titles], pa.string())}
 
 
 def checked_table(data: bytes, name: str, columns: Sequence[Column], rows: int) -> Mapping[str, Any]:

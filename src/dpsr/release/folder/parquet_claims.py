@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsr.arrays import AnyArray
-from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.folder import MalformedError
 from dpsr.release.folder.parquet_pages import ColumnChunk, pages_of
 from dpsr.release.folder.thrift import Fields
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from dpsr.arrays import Ints
 from dpsr.certify.certificate import software
 from dpsr.certify.check import Check
-from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.folder import MalformedError
 from dpsr.release.folder.layout import SYNTHETIC
 from dpsr.release.folder.parquet import Column, read_batches, read_table
 from dpsr.release.likes import LikesRelease
@@ -44,14 +44,6 @@ def synthesis_of(record: Mapping[str, Any]) -> Synthesis | None:
     """Which people were made up."""
     found = record["synthetic"]
     return None if found is None else Synthesis(found["people"], found["seed"])
-
-
-def synthetic_record(release: MakesUpPeople) -> dict[str, int] | None:
-    """What `model.json` says of the table."""
-    people, asked = release.made_up, release.synthetic
-    if people is None or asked is None:
-        return None
-    return {"people": asked.people, "ratings": len(people.cells), "seed": asked.seed}
 
 
 def check_synthetic(release: MakesUpPeople, data: bytes | None, stated: Mapping[str, Any] | None) -> Iterator[Check]:

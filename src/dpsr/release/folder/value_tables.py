@@ -20,7 +20,7 @@ import pyarrow as pa
 from dpsr.arrays import Ints
 from dpsr.certify import Certificate
 from dpsr.certify.check import Check
-from dpsr.certify.json_schema import MalformedError
+from dpsr.certify.folder import MalformedError
 from dpsr.release.folder.asked import check_values_asked
 from dpsr.release.folder.consistency import check_consistency, check_method, check_settings
 from dpsr.release.folder.layout import ITEMS, MODEL, RATINGS, USERS
@@ -28,7 +28,7 @@ from dpsr.release.folder.model_form import NOISY_COLUMNS, noisy_of, personal_of,
 from dpsr.release.folder.parquet import MOST_ROWS, Column, checked_table, titles_of, vocabulary
 from dpsr.release.release import Release
 from dpsr.types import Affinity, Mask, Model, Scale
-from dpsr.types.mask import codes_of
+from dpsr.types.coordinates import codes_of
 
 
 def read_values(files: Mapping[str, bytes], certificate: Certificate) -> tuple[list[Check], Release | None]:

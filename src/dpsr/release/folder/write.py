@@ -1,58 +1,59 @@
-"""The release folder: written beside its place, forced to disk, then renamed into it. Whole or not at all, also on
-kill -9, a full disk or lost power.
+"""What is written into a release folder, file by file; `release.atomic` puts it into its place, whole or not at all.
 
     certificate.json   what is protected and what it cost
     manifest.json      SHA-256 and size of every other file, and a seal over itself
-    model.json         scale, method and public settings
-    ratings.parquet    user, item, rating[, timestamp][, predicted][, noisy, weight]: the private table
-    users.parquet      user, n_ratings, mean, factors[, affinity]
-    items.parquet      item, n_ratings, mean, factors[, affinity][, covariance][, title]
+    model.json         method and public settings, and the numbers that have no table
     card.html          the page for people, and budget.json what the ledger said, if there was one
     NOT_PRIVATE.txt    only if the certificate says so
     signature.json     who vouches for the manifest; the one file that it does not name
 
-Tables of releases that know items alone are in `item_tables` and `likes_tables`. No pickles: Parquet and JSON only.
-What would not be read back (`model_form`, `parquet`) is not written.
+and the tables, of values
 
-    .NAME.XXXXXXXXXXXX.partial/NAME     written here, beside its place, so that a rename is enough
-    NAME                                renamed to, after every byte is on disk
+    ratings.parquet    user, item, rating[, timestamp][, predicted][, noisy, weight]: the private table
+    users.parquet      user, n_ratings, mean, factors[, affinity]
+    items.parquet      item, n_ratings, mean, factors[, affinity][, covariance][, title]
 
-A rename is atomic. Replacing a folder exchanges the two in one step where the system can (Linux); elsewhere the old one
-steps aside for a moment, and whoever finds it there without its successor puts it back. A killed run leaves its hidden
-draft behind: the next run with the same target removes it, unless its owner still holds the lock on it.
+or, where people or ratings are protected, of an item side or of likes: no row of anybody (`item_tables`,
+`likes_tables`). No pickles: Parquet and JSON only. A model that would not be read back (`model_form`) is not written.
+Whoever reads a folder trusts nothing of this: each module beside this one reads one thing by strangers.
 """
 
 from __future__ import annotations
 
-import ctypes
-import errno
-import os
-import secrets
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from dpsr.arrays import AnyArray
 from dpsr.certify.check import CERTIFICATE
-from dpsr.certify.manifest import MANIFEST, SIGNATURES, write_manifest
+from dpsr.certify.folder import SIGNATURES, first_violation, write_manifest
 from dpsr.certify.signature import signatures_to_bytes
 from dpsr.engine.table import TIMESTAMP
-from dpsr.engine.work_folder import lock
 from dpsr.errors import ReleaseError
-from dpsr.quoting import quoted
-from dpsr.release.folder.item_tables import write_item_side
-from dpsr.release.folder.layout import ITEMS, KNOWN, MODEL, NOT_PRIVATE, RATINGS, USERS, warning_text
-from dpsr.release.folder.likes_tables import write_likes
-from dpsr.release.folder.model_form import NOISY_COLUMNS, model_json, personal_record, scale_record
-from dpsr.release.folder.parquet import title_column, vectors, write_table, writer
+from dpsr.release.atomic import atomic_folder, sync_tree
+from dpsr.release.folder.layout import (
+    CELLS,
+    ITEMS,
+    MODEL,
+    NOT_PRIVATE,
+    RATINGS,
+    SYNTHETIC,
+    TASTE,
+    USERS,
+    warning_text,
+)
+from dpsr.release.folder.model_form import FORMS, LIKES, MODEL_FORMAT, NOISY_COLUMNS
+from dpsr.release.folder.synthetic_table import MakesUpPeople
 from dpsr.release.keys import SigningKey
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
 from dpsr.release.release import Contents
-from dpsr.types import Census, Mask
+from dpsr.types import Census, Mask, PersonalPrior, Scale
 
 AnyContents: TypeAlias = Contents | ItemRelease | LikesRelease
 """What a folder may hold."""
@@ -76,9 +77,9 @@ def write_release(
     with atomic_folder(path, overwrite=overwrite) as draft:
         draft.mkdir()
         if isinstance(contents, ItemRelease):
-            write_item_side(contents, draft)
+            _write_item_side(contents, draft)
         elif isinstance(contents, LikesRelease):
-            write_likes(contents, draft)
+            _write_likes(contents, draft)
         else:
             _write_values(contents, draft)
         (draft / CERTIFICATE).write_text(contents.certificate.to_json(), "utf-8")
@@ -108,7 +109,7 @@ def expected_bytes(mask: Mask | Census) -> int:
 
 def _write_values(contents: Contents, folder: Path) -> None:
     model, census = contents.model, contents.table.census
-    (folder / MODEL).write_text(_model_json(contents), "utf-8")
+    (folder / MODEL).write_text(_value_model(contents), "utf-8")
     _write_ratings(contents, folder / RATINGS)
     users = {"user": census.user_ids, "n_ratings": census.user_counts, "mean": model.user_means}
     items = {"item": census.item_ids, "n_ratings": census.item_counts, "mean": model.item_means}
@@ -118,7 +119,7 @@ def _write_values(contents: Contents, folder: Path) -> None:
     if model.personal is not None:
         items["covariance"] = vectors(model.personal.item_covariance)
     write_table(folder / USERS, pa.table(users))
-    write_table(folder / ITEMS, pa.table({**items, **title_column(contents.titles)}))
+    write_table(folder / ITEMS, pa.table({**items, **_title_column(contents.titles)}))
 
 
 def _write_ratings(contents: Contents, path: Path) -> None:
@@ -141,10 +142,10 @@ def _write_ratings(contents: Contents, path: Path) -> None:
             rows.write_table(pa.table(columns, schema=schema))
 
 
-def _model_json(contents: Contents) -> str:
+def _value_model(contents: Contents) -> str:
     model = contents.model
     facts = {
-        "scale": scale_record(model.scale),
+        "scale": _scale_record(model.scale),
         "rank": model.rank,
         "overall": model.overall,
         "residual_variance": model.residual_variance,
@@ -152,194 +153,163 @@ def _model_json(contents: Contents) -> str:
         "user_covariance": model.user_covariance.tolist(),
     }
     if model.personal is not None:
-        facts["personal"] = personal_record(model.personal)
+        facts["personal"] = _personal_record(model.personal)
     unit = contents.certificate.unit
-    return model_json(unit, unit, contents.method, contents.settings, **facts)
+    return _model_json(unit, unit, contents.method, contents.settings, **facts)
 
 
-_AT_FDCWD, _EXCHANGE = -100, 2
-_ASIDE = "replaced"
+def _write_item_side(release: ItemRelease, folder: Path) -> None:
+    """The model and the tables of an item side."""
+    (folder / MODEL).write_text(_item_model(release), "utf-8")
+    side = release.side
+    cells = {
+        "effect": side.effects,
+        "uncertainty": side.uncertainty,
+        "features": vectors(side.features),
+        "count": release.crowd.counts,
+        "pull": np.zeros(side.n_cells) if side.pull is None else side.pull,
+    }
+    write_table(folder / CELLS, pa.table(cells))
+    _write_named(release, folder)
 
 
-def check_target(path: Path, *, overwrite: bool = False) -> None:
-    """Refuse early, before anything is computed or spent."""
-    if path.name in ("", "..") or not path.name.isprintable():
-        raise ReleaseError(f"a release folder needs a printable name, found {str(path)!r}. Choose another.")
-    try:
-        taken = path.is_symlink() or path.exists()
-        inside = set(os.listdir(path)) if path.is_dir() else set()
-        _refuse_unwritable(next(parent for parent in path.absolute().parents if parent.exists()))
-    except OSError as error:
-        raise _cannot_write(path, error) from error
-    if taken and (path.is_symlink() or not path.is_dir()):
-        raise ReleaseError(f"{path.name} is a file or a link; a release is a folder. Choose another name.")
-    if inside and not overwrite:
-        raise ReleaseError(
-            f"the folder {path.name} exists already. Choose another name, or allow it with overwrite=True (or --force)."
-        )
-    if inside and MANIFEST not in inside:
-        raise ReleaseError(f"the folder {path.name} is not a release, so it is not replaced. Choose another name.")
-    if others := sorted(inside - KNOWN):
-        raise ReleaseError(
-            f"the folder {path.name} holds more than a release, and {quoted(others[0])} would be deleted with it. Move "
-            "that elsewhere, or choose another name."
-        )
-
-
-def _refuse_unwritable(folder: Path) -> None:
-    if not folder.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, f"{folder.name} is not a folder")
-    if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
-        raise PermissionError(errno.EACCES, f"nothing may be written in {folder.name or folder}")
-
-
-def check_disk_space(path: Path, n_bytes: int) -> None:
-    """Refuse if the disk under `path` has not `n_bytes` left, by its own account."""
-    folder = next(parent for parent in path.absolute().parents if parent.exists())
-    free = shutil.disk_usage(folder).free
-    if free < n_bytes:
-        raise ReleaseError(
-            f"the release needs about {n_bytes / 1e6:,.1f} MB and there are {free / 1e6:,.1f} MB free where "
-            f"{path.name} is to be written. Make room, or choose another disk."
-        )
-
-
-@contextmanager
-def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """A path to write a folder at; when the block ends well it is renamed to `path`, else nothing is left.
-
-    The block forces what it writes to disk (`sync_tree`); the rename and its forcing happen here.
-    """
-    clear_leftovers(path)
-    check_target(path, overwrite=overwrite)
-    missing: list[Path] = []
-    root = path.parent / f".{path.name}.{secrets.token_hex(6)}.partial"  # named before it exists: cleaned in any case
-    handle = -1
-    try:
-        try:
-            missing += [parent for parent in (path.parent, *path.parent.parents) if not parent.exists()]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            root.mkdir(mode=0o700)
-            handle = _own(root)
-            _refuse_second(path, root)
-            check_target(path, overwrite=overwrite)  # once more: another run may have ended just now
-            yield root / path.name
-            _swap_in(root / path.name, path, overwrite=overwrite)
-            with suppress(OSError):  # it is there; some network disks cannot force a folder
-                for parent in (path, *missing):
-                    sync(parent.parent)
-        finally:
-            _discard(root, path, missing)
-    except OSError as error:
-        raise _cannot_write(path, error) from error
-    finally:
-        _discard(root, path, missing)  # once more: Ctrl-C may have stopped the first
-        with suppress(OSError):
-            os.close(handle)
-
-
-def _drafts(path: Path) -> list[Path]:
-    """The hidden folders beside `path` in which it is written, or was."""
-    found = sorted(path.parent.glob(f".{_escaped(path.name)}.{'[0-9a-f]' * 12}.partial"))
-    return [root for root in found if root.is_dir() and not root.is_symlink()]
-
-
-def _refuse_second(path: Path, mine: Path) -> None:
-    """Refuse to write what a living run is writing: one of the two would have been paid for and thrown away."""
-    for root in _drafts(path):
-        try:
-            if root != mine:
-                os.close(lock(root))
-        except BlockingIOError:
-            raise ReleaseError(
-                f"another run is writing the release {path.name}. Wait until it ends, or choose another name."
-            ) from None
-        except OSError:  # it has ended, or there are no locks
-            continue
-
-
-def clear_leftovers(path: Path) -> None:
-    """Remove drafts of killed runs, and put back a release that one of them had moved aside."""
-    for root in _drafts(path):
-        with suppress(OSError):
-            handle = lock(root)  # fails while its owner lives
-            if (root / _ASIDE).is_dir() and not path.exists():
-                os.rename(root / _ASIDE, path)
-            shutil.rmtree(root, ignore_errors=True)
-            os.close(handle)
-
-
-def sync_tree(folder: Path) -> None:
-    """Force a folder to disk: its files first, then the list of them."""
-    for entry in [*sorted(folder.iterdir()), folder]:
-        sync(entry)
-
-
-def sync(entry: Path) -> None:
-    """Force one file or folder to disk."""
-    handle = os.open(entry, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _swap_in(draft: Path, path: Path, *, overwrite: bool) -> None:
-    """Rename the finished draft into place; an old release changes places with it, if it may."""
-    try:
-        os.rename(draft, path)  # refused by the system if a folder with files is there
-    except OSError as error:
-        if not overwrite or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise
-        if not _exchange(draft, path):
-            os.rename(path, draft.parent / _ASIDE)
-            os.rename(draft, path)
-        old = draft if draft.exists() else draft.parent / _ASIDE
-        if set(os.listdir(old)) - KNOWN:  # somebody put a file into it meanwhile: it is not ours to delete
-            os.rename(old, path.with_name(f"{path.name}.before.{secrets.token_hex(3)}"))
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Two folders change places in one step; False where the system or the file system cannot."""
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if rename is None:
-        return False
-    if rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _EXCHANGE) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
-        return False
-    raise OSError(code, os.strerror(code))
-
-
-def _own(root: Path) -> int:
-    """Lock a new draft for as long as this process lives; without locks (some network disks) nobody removes it."""
-    try:
-        handle = lock(root)
-    except OSError as error:
-        if error.errno in (errno.EWOULDBLOCK, errno.ENOENT):
-            raise
-        return -1
-    if not root.exists():  # another run took it for a leftover before the lock was on it
-        raise OSError(errno.EBUSY, "another run is writing to the same folder")
-    return handle
-
-
-def _discard(root: Path, path: Path, made: list[Path]) -> None:
-    """Remove a draft, and the folders made for a release that did not come."""
-    shutil.rmtree(root, ignore_errors=True)
-    with suppress(OSError):
-        for parent in [] if path.exists() else made:
-            parent.rmdir()
-
-
-def _escaped(name: str) -> str:
-    """A name as a pattern that matches only itself."""
-    return "".join(f"[{character}]" if character in "*?[" else character for character in name)
-
-
-def _cannot_write(path: Path, error: OSError) -> ReleaseError:
-    return ReleaseError(
-        f"the release could not be written to {path.name}: {error.strerror or error}. "
-        "Nothing was left behind. Choose a folder with enough room and run again."
+def _item_model(release: ItemRelease) -> str:
+    side, crowd, unit = release.side, release.crowd, release.certificate.unit
+    return _model_json(
+        unit,
+        unit,
+        release.method,
+        release.settings,
+        scale=_scale_record(release.scale),
+        named=len(release.index.named),
+        residual=side.residual,
+        spread=side.spread,
+        levels=side.own_levels.tolist(),
+        mean=side.mean.tolist(),
+        covariance=side.covariance.tolist(),
+        people=crowd.people,
+        activity=crowd.activity.tolist(),
+        weights=crowd.weights.tolist(),
+        synthetic=_synthetic_record(release),
     )
+
+
+def _write_likes(release: LikesRelease, folder: Path) -> None:
+    """The model and the tables of a release of likes."""
+    (folder / MODEL).write_text(_likes_model(release), "utf-8")
+    side = release.side
+    order = np.argsort(side.frequent, kind="stable")
+    taste = {
+        "cell": side.frequent[order],
+        "centre": side.centre[order],
+        "offset": side.offset[order],
+        "entry": vectors(side.entry[order]),
+        "exit": vectors(side.exit[order]),
+    }
+    write_table(folder / CELLS, pa.table({"popularity": side.popularity}))
+    write_table(folder / TASTE, pa.table(taste))
+    _write_named(release, folder)
+
+
+def _likes_model(release: LikesRelease) -> str:
+    side, crowd = release.side, release.crowd
+    return _model_json(
+        LIKES,
+        release.certificate.unit,
+        release.method,
+        release.settings,
+        scores=side.method,
+        named=len(release.index.named),
+        frequent=len(side.frequent),
+        ridge=side.ridge.tolist(),
+        gram=side.gram.tolist(),
+        people=crowd.people,
+        activity=crowd.activity.tolist(),
+        weights=crowd.weights.tolist(),
+        synthetic=_synthetic_record(release),
+    )
+
+
+def _write_named(release: MakesUpPeople, folder: Path) -> None:
+    """The items that may be named, and the people who do not exist, if the release has any."""
+    write_table(folder / ITEMS, pa.table({"item": release.index.named, **_title_column(release.titles)}))
+    if release.synthetic_rows is not None:
+        write_table(folder / SYNTHETIC, release.synthetic_rows)
+
+
+def _synthetic_record(release: MakesUpPeople) -> dict[str, int] | None:
+    """What `model.json` says of the people who do not exist."""
+    people, asked = release.made_up, release.synthetic
+    if people is None or asked is None:
+        return None
+    return {"people": asked.people, "ratings": len(people.cells), "seed": asked.seed}
+
+
+def _model_json(form: str, unit: str, method: str, settings: Mapping[str, Any], **facts: Any) -> str:
+    """The text of `model.json`, which is refused if it would not be read back in its `form`: a unit, or `LIKES`."""
+    record = {"format": MODEL_FORMAT, "unit": unit, "method": method, "settings": settings, **facts}
+    try:
+        text = json.dumps(record, ensure_ascii=False, allow_nan=False, default=_plain)
+        wrong = first_violation(json.loads(text), FORMS[form], MODEL)
+    except (ValueError, TypeError) as error:
+        wrong = str(error)
+    if wrong:
+        raise ReleaseError(f"this model cannot be written, because it could not be read back: {wrong}.")
+    return text + "\n"
+
+
+def _plain(number: Any) -> Any:
+    """A number of numpy's as one of Python's."""
+    if isinstance(number, np.generic):
+        return number.item()
+    raise TypeError(f"{type(number).__name__} is no number")
+
+
+def _scale_record(scale: Scale) -> dict[str, Any]:
+    """A rating scale, as `model_form.scale_of` reads it."""
+    return {"low": scale.low, "high": scale.high, "step": scale.step, "snap": scale.snap}
+
+
+def _personal_record(prior: PersonalPrior) -> dict[str, Any]:
+    """What people's own ratings meet, as `model_form.personal_of` reads it."""
+    record: dict[str, Any] = {
+        "widths": list(prior.widths),
+        "weights": prior.weights.tolist(),
+        "covariance": prior.covariance.tolist(),
+        "variance": prior.variance,
+        "means": prior.means.tolist(),
+        "spread": prior.spread.tolist(),
+    }
+    if prior.effect_chances is not None:
+        record["effect_chances"] = [part.tolist() for part in prior.effect_chances]
+    return record
+
+
+_WRITTEN_AS: dict[str, Any] = {
+    "compression": "snappy",
+    "data_page_version": "1.0",
+    "version": "2.6",
+    "write_page_index": False,
+    "write_page_checksum": False,
+}
+
+
+def writer(path: Any, schema: pa.Schema) -> pq.ParquetWriter:
+    """A writer of files that `parquet.read_table` reads, whatever a version of pyarrow does by default."""
+    return pq.ParquetWriter(path, schema, **_WRITTEN_AS)
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """A whole table as such a file."""
+    with writer(path, table.schema) as file:
+        file.write_table(table)
+
+
+def vectors(rows: AnyArray) -> pa.Array:
+    """A column of vectors of one length."""
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(rows).ravel()), rows.shape[1])
+
+
+def _title_column(titles: Sequence[str | None] | None) -> dict[str, pa.Array]:
+    """The column that `parquet.titles_of` reads, if there are titles."""
+    return {} if titles is None else {"title": pa.array([one or "" for one in titles], pa.string())}

@@ -34,9 +34,9 @@ import pyarrow as pa
 from dpsr.arrays import Floats, Ints, Singles
 from dpsr.errors import ParameterError
 from dpsr.linalg.compiled import n_threads, one_blas_thread
+from dpsr.release.atomic import atomic_table
 from dpsr.release.lists.kernels import MARGIN, drop_all, see_tile
 from dpsr.release.lists.ranking import score_pairs
-from dpsr.release.table_file import atomic_table
 from dpsr.types import Mask, Model
 from dpsr.types.model import HARDLY
 

@@ -20,7 +20,7 @@ from dpsr.arrays import Floats
 from dpsr.errors import ParameterError, ScaleError
 from dpsr.release.lists.ranking import Recommendations, best_items
 from dpsr.types import Model, Scale
-from dpsr.types.mask import Ids
+from dpsr.types.coordinates import Ids
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dpsr.release.atomic import atomic_table
 from dpsr.release.release import Release
-from dpsr.release.table_file import atomic_table
 
 BASES = ("model", "item mean", "user mean", "overall mean")
 

@@ -18,7 +18,7 @@ from dpsr.release.lists.ranking import RecommendationLists, Recommendations
 from dpsr.release.people import ItemRelease
 from dpsr.release.release import Release
 from dpsr.types import Mask
-from dpsr.types.mask import Ids
+from dpsr.types.coordinates import Ids
 
 
 def list_of_user(release: Release | ItemRelease | LikesRelease, user: str | int, n: int = 10) -> pa.Table:

@@ -15,8 +15,8 @@ import pyarrow as pa
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import epsilon_text
 from dpsr.errors import ReleaseError
-from dpsr.release.table_file import atomic_table
-from dpsr.release.table_file import check_file as check_table_file
+from dpsr.release.atomic import atomic_table
+from dpsr.release.atomic import check_file as check_table_file
 
 if TYPE_CHECKING:
     from dpsr.release.personalise.personal_answers import PersonalAnswers

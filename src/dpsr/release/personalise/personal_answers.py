@@ -22,13 +22,13 @@ import pyarrow as pa
 from dpsr.arrays import Bools, Floats, Ints
 from dpsr.certify import Certificate
 from dpsr.errors import ParameterError, ScaleError
+from dpsr.release.atomic import atomic_table
 from dpsr.release.lists.batch import Lists, all_lists
 from dpsr.release.lists.batch import table as lists_table
 from dpsr.release.lists.ranking import Recommendations
 from dpsr.release.personalise.files import check_file, file_metadata, statement
-from dpsr.release.table_file import atomic_table
 from dpsr.types import OpensOwnRows, PersonalModel, Scale
-from dpsr.types.mask import Ids
+from dpsr.types.coordinates import Ids
 
 BLOCK = 4_096
 """People at a time: some fifty megabytes, whatever the number of people."""

@@ -15,7 +15,7 @@ from dpsr.release.personalise.matching import OwnRatings, ReleaseCodes, matched
 from dpsr.release.personalise.personal_answers import PersonalAnswers
 from dpsr.release.personalise.value_level import ValueLevel
 from dpsr.types import OpensOwnRows, PersonalModel
-from dpsr.types.mask import Ids
+from dpsr.types.coordinates import Ids
 
 if TYPE_CHECKING:
     from dpsr.release.release import Release

@@ -1,6 +1,6 @@
 """How people are asked, whatever the question: describe, price, pass over the people, add noise, keep the receipt.
 
-Contributions are integers of bounded length, noise is exactly rounded normal (`privacy.noise.normal`), and the price is
+Contributions are integers of bounded length, noise is exactly rounded normal (`privacy.noise`), and the price is
 a mu whose squares add up to what (epsilon, delta) allow. A question is described, priced and refused before it is
 asked. No pass carries the noise's key: noise is added here, to the sums.
 """
@@ -41,14 +41,13 @@ from dpsr.certify.people import (
 )
 from dpsr.engine import Block, Table
 from dpsr.errors import PrivacyError
-from dpsr.privacy.noise.normal import rounded_normal
-from dpsr.privacy.noise.source import NoiseSource
+from dpsr.privacy.noise import NoiseSource, rounded_normal
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people.contributions import add_names
 from dpsr.privacy.vault.vault import SEEDED
+from dpsr.types.coordinates import codes_of
 from dpsr.types.id_order import spelt
 from dpsr.types.item_side import HASHED_CELLS, hashed_cells, hashes
-from dpsr.types.mask import codes_of
 
 Contribute = Callable[..., None]
 """Adds what the people of a block contribute to a sum."""

@@ -27,7 +27,7 @@ from dpsr.certify.people import MOMENTS
 from dpsr.engine import Block
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.linalg.own_regression import PeopleRows
-from dpsr.privacy.noise.source import NoiseSource
+from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import contributions as add
 from dpsr.privacy.vault.people.asking import AskedOfPeople, NoisyAnswer

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpsr.linalg.normal_equations import inverse, outer_gram
+from dpsr.value.side import inverse, outer_gram
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 64])

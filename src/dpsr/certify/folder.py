@@ -1,21 +1,106 @@
-"""JSON read strictly, and the part of JSON Schema that our own schemas use.
+"""A folder by a stranger: its files opened plainly, its JSON read strictly, and the manifest that seals it.
 
-A reader of a certificate needs no further library: this covers `type`, `const`, `enum`, `required`, `properties`,
-`additionalProperties`, `items`, `minimum`, `maximum`, `pattern` and `anyOf`, and refuses a schema that uses more.
-Strictly means: no number that is none (NaN, Infinity), no whole number beyond 64 bits (or as many as asked for), and
-no key twice, because two readers might read two things.
+**Plainly.** A name may be a link that leads elsewhere, a pipe or a device that never ends, or a file larger than
+memory. So a file is opened without following links and without waiting, looked at through the handle that will be read,
+and read to the size it then has. What is hashed and what is parsed are the same bytes in memory.
+
+**Strictly.** No number that is none (NaN, Infinity), no whole number beyond 64 bits (or as many as asked for), and no
+key twice, because two readers might read two things. Of JSON Schema there is what our own schemas use, so that a reader
+of a certificate needs no further library: `type`, `const`, `enum`, `required`, `properties`, `additionalProperties`,
+`items`, `minimum`, `maximum`, `pattern` and `anyOf`; a schema that uses more is refused.
+
+**The manifest**: size and SHA-256 of every file, who is to sign it, and a seal over itself. It is written in one
+canonical way, so that it can be rebuilt from its own content and compared byte by byte:
+
+    body  = {"files": {name: {"bytes", "sha256"}}, "format", "signer"}      keys sorted, no spaces
+    file  = body + "seal": SHA-256 of the canonical body
+
+A changed byte in any file breaks its hash, a changed byte in the manifest breaks the seal or the canonical form. This
+finds accidents and careless edits. It does not stop somebody who rewrites everything, seal included. The SHA-256 of the
+manifest file stands for the whole folder: it is what a ledger records, what a signature signs and what a person keeps.
+
+`signer` is the fingerprint of the key that was to sign the release, or null: without it, a signature could be removed
+and nobody would miss it. The signatures themselves (`signature.json`) are the one file that the manifest cannot name.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
+import os
 import re
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from math import isfinite
-from typing import Any, Never
+from pathlib import Path
+from typing import Any, NamedTuple, Never
 
 from dpsr.quoting import printable
+
+_MOST_ENTRIES = 1_000
+"""A release has ten files; whoever puts in a million wants the list of them to take long."""
+
+_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+_AT_ONCE = 1 << 30
+"""Bytes a system call is asked for."""
+
+
+class UnreadableError(ValueError):
+    """Something that is not a plain file, is missing or is too large; the message goes on from the file's name."""
+
+
+def names_in(folder: Path) -> set[str]:
+    """What a folder holds, hidden entries too; a few more than allowed if it holds too many to list."""
+    names = set()
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            names.add(entry.name)
+            if len(names) > _MOST_ENTRIES:
+                break
+    return names
+
+
+def read_plain(file: Path, limit: int, *, stated: int | None = None) -> bytes:
+    """All bytes of a plain file of at most `limit` bytes, read once; of exactly `stated` bytes, if that is given."""
+    try:
+        handle = os.open(file, _FLAGS)
+    except FileNotFoundError:
+        raise UnreadableError("is missing") from None
+    except (OSError, ValueError) as error:
+        elsewhere = isinstance(error, OSError) and error.errno == errno.ELOOP
+        reason = error.strerror if isinstance(error, OSError) else "it has no name"
+        raise UnreadableError("is not a plain file" if elsewhere else f"cannot be read: {reason}") from None
+    try:
+        facts = os.fstat(handle)
+        if not stat.S_ISREG(facts.st_mode):
+            raise UnreadableError("is not a plain file")
+        if stated is not None and facts.st_size != stated:
+            raise UnreadableError(f"has {facts.st_size:,} bytes, and {stated:,} are stated")
+        if facts.st_size > limit:
+            raise UnreadableError(f"has {facts.st_size:,} bytes, and at most {limit:,} are read")
+        return _exactly(handle, facts.st_size)
+    finally:
+        os.close(handle)
+
+
+def _exactly(handle: int, size: int) -> bytes:
+    """`size` bytes, and no more: a file that grows or shrinks meanwhile is not the one that was looked at."""
+    pieces, left = [], size
+    try:
+        while left and (piece := os.read(handle, min(left, _AT_ONCE))):
+            pieces.append(piece)
+            left -= len(piece)
+        if left or os.read(handle, 1):
+            raise UnreadableError("changed while it was read")
+    except OSError as error:
+        raise UnreadableError(f"cannot be read: {error.strerror}") from None
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
 
 _KNOWN = {
     "$schema", "title", "type", "const", "enum", "required", "properties", "additionalProperties", "items", "minimum",
@@ -187,3 +272,91 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(record) < len(pairs):
         raise MalformedError("a key occurs twice")
     return record
+
+
+MANIFEST, SIGNATURES = "manifest.json", "signature.json"
+MANIFEST_FORMAT = "dpsr-manifest-2"
+
+_HEX64 = "^[0-9a-f]{64}$"
+_FORM: dict[str, Any] = {
+    "type": "object",
+    "required": ["files", "format", "seal", "signer"],
+    "additionalProperties": False,
+    "properties": {
+        "format": {"const": MANIFEST_FORMAT},
+        "seal": {"type": "string", "pattern": _HEX64},
+        "signer": {"anyOf": [{"type": "null"}, {"type": "string", "pattern": _HEX64}]},
+        "files": {
+            "type": "object",
+            "maxProperties": 100,
+            "additionalProperties": {
+                "type": "object",
+                "required": ["bytes", "sha256"],
+                "additionalProperties": False,
+                "properties": {
+                    "bytes": {"type": "integer", "minimum": 0},
+                    "sha256": {"type": "string", "pattern": _HEX64},
+                },
+            },
+        },
+    },
+}
+
+
+class Entry(NamedTuple):
+    """What the manifest says of one file."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The files of a folder, and the fingerprint of the key that was to sign it."""
+
+    files: Mapping[str, Entry]
+    signer: str | None = None
+
+    def to_bytes(self) -> bytes:
+        """The one way to write it."""
+        files = {name: {"bytes": entry.size, "sha256": entry.sha256} for name, entry in self.files.items()}
+        body = {"files": files, "format": MANIFEST_FORMAT, "signer": self.signer}
+        return _canonical({**body, "seal": hashlib.sha256(_canonical(body)).hexdigest()}) + b"\n"
+
+    @classmethod
+    def from_bytes(cls, text: bytes) -> Manifest:
+        """Read one of the right form; its seal is not looked at (`to_bytes` shows whether it fits)."""
+        try:
+            record = strict_json(text)
+        except MalformedError as error:
+            raise MalformedError(f"{MANIFEST} cannot be read ({error}), so no file can be compared with it") from error
+        check_format(record, MANIFEST_FORMAT, MANIFEST)
+        if wrong := first_violation(record, _FORM):
+            raise MalformedError(f"{MANIFEST} is not a manifest: {wrong}")
+        files = {name: Entry(entry["bytes"], entry["sha256"]) for name, entry in record["files"].items()}
+        return cls(files, record["signer"])
+
+
+def write_manifest(folder: Path, *, signer: str | None = None) -> str:
+    """Seal a folder whose other files are complete; the SHA-256 of the manifest."""
+    outside = (MANIFEST, SIGNATURES)
+    files = {file.name: _entry(file) for file in folder.iterdir() if file.name not in outside}
+    text = Manifest(files, signer).to_bytes()
+    (folder / MANIFEST).write_bytes(text)
+    return sha256_of(text)
+
+
+def sha256_of(content: bytes) -> str:
+    """SHA-256 in hexadecimal digits, as `sha256sum` prints it."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _entry(file: Path) -> Entry:
+    """Piece by piece: a table of our own may be larger than memory."""
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return Entry(stream.tell(), digest)
+
+
+def _canonical(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()

@@ -8,7 +8,7 @@ import pytest
 
 from dpsr.engine.work_folder import lock
 from dpsr.errors import ReleaseError
-from dpsr.release.table_file import atomic_table
+from dpsr.release.atomic import atomic_table
 
 ROWS = pa.table({"user": ["ann"], "item": ["i1"]})
 
