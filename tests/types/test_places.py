@@ -1,0 +1,58 @@
+"""Places in the order of ids: numbers are numbers however they are spelt, weights stand before, tents add up to one."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpsr.types.places import Tents, order_of_ids, places_of
+
+
+def test_numbers_stand_by_size_before_texts_in_the_order_of_the_alphabet():
+    ids = pa.array(["b", "10", "-3", "a", "9", "A", "0010x"])
+    assert ids.take(pa.array(order_of_ids(ids))).to_pylist() == ["-3", "9", "10", "0010x", "A", "a", "b"]
+
+
+@given(st.lists(st.integers(-(10**6), 10**6), min_size=1, unique=True))
+def test_numbers_stand_in_one_order_as_numbers_as_texts_and_with_leading_zeros(numbers):
+    texts = [f"{'-' if one < 0 else ''}{abs(one):09d}" for one in numbers]
+    orders = [order_of_ids(pa.array(ids)).tolist() for ids in (numbers, list(map(str, numbers)), texts)]
+    assert orders[0] == orders[1] == orders[2] == sorted(range(len(numbers)), key=numbers.__getitem__)
+
+
+def test_a_number_of_more_than_forty_digits_is_a_text_as_it_is_to_spelling():
+    ids = pa.array(["1" + "0" * 40, "2" + "0" * 39, "9"])
+    assert order_of_ids(ids).tolist() == [2, 1, 0]
+    assert order_of_ids(pa.array(["٣", "4"])).tolist() == [1, 0]  # digits of another alphabet are text
+
+
+@given(st.lists(st.floats(0.001, 10), min_size=1, max_size=30), st.randoms())
+def test_a_place_is_the_weight_before_and_half_of_the_own(weights, random):
+    """Oracle: sums over all that stand before, one by one."""
+    ids = random.sample(range(1_000), len(weights))
+    expected = [
+        (sum(w for w, i in zip(weights, ids, strict=True) if i < own) + weight / 2) / sum(weights)
+        for weight, own in zip(weights, ids, strict=True)
+    ]
+    found = places_of(pa.array(ids), np.array(weights))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert ((found > 0) & (found < 1)).all()
+
+
+def test_an_item_without_weight_stands_between_its_neighbours_and_nothing_is_needed():
+    assert places_of(pa.array([1, 2, 3]), np.array([1.0, 0.0, 1.0])).tolist() == [0.25, 0.5, 0.75]
+    assert places_of(pa.array([1, 2]), np.zeros(2)).tolist() == [0, 0]
+    assert len(places_of(pa.array([], pa.string()), np.zeros(0))) == 0
+
+
+@pytest.mark.parametrize("stretches", [2, 3, 10])
+def test_tents_add_up_to_one_everywhere_and_have_the_same_area(stretches):
+    places = (np.arange(60_000) + 0.5) / 60_000
+    shares = Tents.at(places, stretches).shares(stretches)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_allclose(shares.mean(axis=0), 1 / stretches, rtol=1e-6)
+    centres = Tents.at((np.arange(stretches) + 0.5) / stretches, stretches).shares(stretches)
+    np.testing.assert_allclose(centres, np.eye(stretches), atol=1e-12)
+    ends = Tents.at(np.array([0.0, 1.0]), stretches).shares(stretches)
+    np.testing.assert_array_equal(ends, np.eye(stretches)[[0, -1]])
