@@ -158,7 +158,9 @@ def in_words(placed, cells):
     s, usual = weights @ tents / weights.sum(), (weights * (scores[0] / side.popularity)) @ tents / weights.sum()
     own = [cell for cell in cells if weights[cell] > 0]
     h, n, m = tents[own].sum(0), len(own), usual / usual.sum()
-    d = usual.sum() * mean_inverse_mass(h, m) * (h - n * m) / s
+    bins = np.eye(STRETCHES)[np.clip(np.floor(q * STRETCHES), 0, STRETCHES - 1).astype(int)]
+    whole = (weights * (scores[0] / side.popularity)) @ bins
+    d = usual.sum() * mean_inverse_mass(bins[own].sum(0), whole / whole.sum()) * (h - n * m) / s
     return scores[0] + side.popularity * (tents @ d)
 
 
