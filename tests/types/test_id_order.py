@@ -45,3 +45,14 @@ def test_other_ids_in_a_file_do_not_change_which_of_two_comes_first(mine, others
 def test_a_number_of_any_length_is_an_id():
     long = "9" * 5_000
     assert sorted([f"a{long}", "a1", long[:40]], key=natural_key) == [long[:40], "a1", f"a{long}"]
+
+
+@given(st.lists(st.integers(-(10**6), 10**6), min_size=1, unique=True))
+def test_numbers_have_one_order_as_numbers_as_texts_and_with_leading_zeros(numbers):
+    texts = [f"{'-' if one < 0 else ''}{abs(one):09d}" for one in numbers]
+    orders = [IdOrder(pa.array(one)).places().tolist() for one in (numbers, list(map(str, numbers)), texts)]
+    assert orders[0] == orders[1] == orders[2] == [2 * sorted(numbers).index(one) + 1 for one in numbers]
+
+
+def test_digits_of_another_alphabet_are_text():
+    assert IdOrder(pa.array(["٣", "4"])).places().tolist() == [3, 1]

@@ -22,9 +22,10 @@ from dpsr.release.people import PersonalWithoutPeople, ReleaseOfItems, item_name
 from dpsr.synthesis import Look, MadeUpLikes, Synthesis, make_up_likes
 from dpsr.types import Mask, PersonalModel, Scale
 from dpsr.types.coordinates import Ids, id_array
-from dpsr.types.item_side import Crowd, ItemIndex
+from dpsr.types.item_side import Crowd
 from dpsr.types.likes_side import LikesSide, strengths
 from dpsr.types.personal import OpensInteractions, OwnRows
+from dpsr.types.placed_likes import PlacedLikes
 
 UNCLIPPED = Scale(-1e9, 1e9, step=1e9)
 """Wider than any score."""
@@ -47,6 +48,11 @@ class LikesRelease(ReleaseOfItems[LikesSide]):
         """See `ReleaseOfItems`."""
         assert self.side.crowd is not None, "a likes side is released after all questions"
         return self.side.crowd
+
+    @cached_property
+    def placed(self) -> PlacedLikes:
+        """The side with its cells in the order of ids: what personal lists are made from."""
+        return PlacedLikes(self.side, self.index)
 
     @cached_property
     def made_up(self) -> MadeUpLikes | None:
@@ -91,7 +97,7 @@ class LikesRelease(ReleaseOfItems[LikesSide]):
                 raise ParameterError(f"n must be at least 1, found {n}. Ask for the number of items you want to show.")
             return Recommendations([], np.zeros(0))
         rows = own_rows(np.array([0, len(ids)]), self.index.cells_of(ids), given)
-        model = model_of(self.side, self.index, pa.array(["you"]), rows)
+        model = model_of(self.placed, pa.array(["you"]), rows)
         codes = np.arange(len(self.index.named))
         scores = score_pairs(model, np.zeros(len(codes), dtype=np.int64), codes).scores
         known = self._named(ids)
@@ -112,10 +118,11 @@ def own_rows(indptr: Ints, cells: Ints, weights: Floats) -> PeopleRows:
 
 
 def model_of(
-    side: LikesSide, index: ItemIndex, user_ids: pa.Array, rows: PeopleRows, done: tuple[Ints, AnyInts] | None = None
+    placed: PlacedLikes, user_ids: pa.Array, rows: PeopleRows, done: tuple[Ints, AnyInts] | None = None
 ) -> PersonalModel:
     """The people `user_ids` and the items that may be named; `done` (pointers, codes of named items) is left out."""
-    users, items = side.people(rows), side.items(index.named_cells)
+    index = placed.index
+    users, items = placed.people(rows), placed.items(index.named_cells)
     m, k = users.shape
     indptr, codes = (np.zeros(m + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)) if done is None else done
     return PersonalModel(
@@ -179,12 +186,12 @@ class PersonalisedLikes(PersonalWithoutPeople[LikesRelease]):
         return self.release.titled(best_items(model, scores, scores, done, n))
 
     def _model(self, people: Ints) -> PersonalModel:
-        ids, index = self._ratings.mask.user_ids.take(pa.array(people)), self.release.index
-        return model_of(self.release.side, index, ids, self._rows(people), self._named_items(people))
+        ids = self._ratings.mask.user_ids.take(pa.array(people))
+        return model_of(self.release.placed, ids, self._rows(people), self._named_items(people))
 
     def _predicted(self, people: Ints, places: Ints, items: npt.NDArray[np.generic]) -> Floats:
-        side, cells = self.release.side, self.release.index.cells_of(items)
-        scores = (side.people(self._rows(people))[places] * side.items(np.maximum(cells, 0))).sum(axis=1)
+        placed, cells = self.release.placed, self.release.index.cells_of(items)
+        scores = (placed.people(self._rows(people))[places] * placed.items(np.maximum(cells, 0))).sum(axis=1)
         return np.where(cells >= 0, scores, 0.0)
 
     def _rows(self, people: Ints) -> PeopleRows:

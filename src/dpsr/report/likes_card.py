@@ -140,7 +140,7 @@ def example_lists(release: LikesRelease) -> ExampleLists:
 def _scores(release: LikesRelease, done: Ints) -> Floats:
     cells = release.index.named_cells[done]
     rows = own_rows(np.array([0, len(done)]), cells, np.ones(len(done)))
-    model = model_of(release.side, release.index, pa.array(["nobody"]), rows)
+    model = model_of(release.placed, pa.array(["nobody"]), rows)
     n = len(release.index.named)
     return score_pairs(model, np.zeros(n, dtype=np.int64), np.arange(n)).scores
 

@@ -52,11 +52,11 @@ class FoldedIn:
 
     @cached_property
     def _items(self) -> Floats:
-        return self.release.side.items(np.maximum(self._cells, 0))
+        return self.release.placed.items(np.maximum(self._cells, 0))
 
     def scores_of(self, baskets: Baskets) -> Floats:
         """One row of scores for each person; what may not be named is out of reach."""
         rows = own_rows(baskets.indptr, self._cells[baskets.indices], baskets.data)
-        scores = self.release.side.people(rows) @ self._items.T
+        scores = self.release.placed.people(rows) @ self._items.T
         scores[:, self.release.index.named_codes(self.item_ids) < 0] = -np.inf
         return np.asarray(scores)
