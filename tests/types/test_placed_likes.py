@@ -44,7 +44,8 @@ def index_of(ids):
 def rows_of(*people):
     people = [np.sort(np.asarray(one, dtype=np.int64)) for one in people]
     cells = np.concatenate(people).astype(np.int64)
-    return PeopleRows(np.concatenate([[0], np.cumsum([len(one) for one in people])]), cells, np.ones(len(cells)))
+    pointers = np.concatenate([[0], np.cumsum([len(one) for one in people])])
+    return PeopleRows(pointers, cells, np.ones(len(cells)), np.arange(len(cells)))
 
 
 def tilts(placed, *people):
