@@ -76,7 +76,7 @@ def _no_curves() -> Any:
     return patch.object(ItemSide, "with_curves", lambda _side, own, _rows, _places: own)
 
 
-def _dealt(order: IdOrder, ids: Ids | None = None) -> Ints:
+def dealt(order: IdOrder, ids: Ids | None = None) -> Ints:
     """Places by a hash of the id: an order that means nothing."""
     return hashes(order.ids if ids is None else id_array(ids)).astype(np.int64)
 
@@ -92,7 +92,7 @@ VARIANTS = (
     Variant("own ratings not taken out of effects", changed=_own_twice),
     Variant("nobody agrees more or less with others", changed=_no_slopes),
     Variant("no curve along the order of ids", _no_curves),
-    Variant("a curve along an order that means nothing", lambda: patch.object(IdOrder, "places", _dealt)),
+    Variant("a curve along an order that means nothing", lambda: patch.object(IdOrder, "places", dealt)),
 )
 
 

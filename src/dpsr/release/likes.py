@@ -18,7 +18,7 @@ from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.errors import ParameterError
 from dpsr.linalg.own_regression import PeopleRows
 from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
-from dpsr.release.people import PersonalWithoutPeople, ReleaseOfItems, item_names
+from dpsr.release.nobody import PersonalWithoutPeople, ReleaseOfItems, item_names
 from dpsr.synthesis import Look, MadeUpLikes, Synthesis, make_up_likes
 from dpsr.types import Mask, PersonalModel, Scale
 from dpsr.types.coordinates import Ids, id_array

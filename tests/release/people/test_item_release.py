@@ -19,7 +19,7 @@ from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release import verify
 from dpsr.release.folder.asked import check_people_asked
-from dpsr.release.people import ItemRelease, PersonalisedPeople
+from dpsr.release.people import ItemRelease, PersonalisedPeople, own_rows
 from dpsr.types.item_side import HASHED_CELLS, ItemIndex
 
 STARS = Scale(1, 5)
@@ -416,6 +416,17 @@ def test_who_rates_by_the_order_of_ids_is_served_by_it_and_ids_without_meaning_c
         errors[name] = [np.sqrt(np.mean((one - rows["rating"]) ** 2)) for one in (with_it, without)]
     assert errors["order"][0] < 0.85 * errors["order"][1]
     assert errors["dealt"][0] < 1.002 * errors["dealt"][1]
+
+
+def test_lists_lean_to_the_stretch_of_the_order_in_which_somebodys_own_items_lie(model):
+    """By their places alone: everything has the same rating. Who brings nothing is likely to meet what is popular."""
+    release = model.release_
+    near = {first: release.fold_in(FILMS[first : first + 8], [3] * 8, n=20).items for first in (0, 52)}
+    assert np.mean(near[0]) < np.mean(near[52]) - 3
+    stranger = release.meetings.people(own_rows(np.array([0, 0]), np.zeros(0, dtype=np.int64), STARS, np.zeros(0)))
+    meets = (stranger @ release.meetings.items(release.index.named_cells).T)[0]
+    popularity = release.side.log_popularity[release.index.named_cells]
+    np.testing.assert_allclose(np.log(meets) - np.log(meets.max()), popularity - popularity.max(), atol=1e-12)
 
 
 def test_fold_in_is_what_personalise_says_of_the_same_ratings_of_new_people(model, sample):

@@ -28,7 +28,8 @@ from scipy import sparse
 from dpsr.arrays import Bools, Floats, Ints
 from dpsr.engine.raw import RawRatings
 from dpsr.evaluate.attacks.guessing import Guesses, judge
-from dpsr.release.people import CELL, ItemRelease
+from dpsr.release.nobody import CELL
+from dpsr.release.people import ItemRelease
 from dpsr.synthesis import chances_met, propensities
 from dpsr.types.item_side import activity_of
 

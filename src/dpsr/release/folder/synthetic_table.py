@@ -25,7 +25,8 @@ from dpsr.certify.folder import MalformedError
 from dpsr.release.folder.layout import SYNTHETIC
 from dpsr.release.folder.parquet import Column, read_batches, read_table
 from dpsr.release.likes import LikesRelease
-from dpsr.release.people import ItemRelease, item_names
+from dpsr.release.nobody import item_names
+from dpsr.release.people import ItemRelease
 from dpsr.synthesis import Synthesis, planned_ratings
 
 MakesUpPeople: TypeAlias = ItemRelease | LikesRelease
