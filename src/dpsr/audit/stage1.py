@@ -70,7 +70,9 @@ def by_channel(channel: Channel) -> Draw:
     """Symbols straight from the sampler."""
 
     def draw(levels: Levels, noise: NoiseSource) -> npt.NDArray[np.integer]:
-        return channel.sample(np.ascontiguousarray(levels).ravel(), noise).reshape(levels.shape)
+        rows = np.ascontiguousarray(levels).ravel()
+        rows.setflags(write=False)  # as in a table: one kind of array, one compiled sampler
+        return channel.sample(rows, noise).reshape(levels.shape)
 
     return draw
 

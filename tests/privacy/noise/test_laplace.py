@@ -93,6 +93,7 @@ def test_the_values_are_those_of_one_long_read_however_it_is_cut(scale, words_pe
     words = NoiseSource.seeded(6).stream().words(40 * n)
     assert discrete._fill(whole, words, scale.numerator, scale.denominator)[0] == n
     monkeypatch.setattr(discrete, "_WORDS_PER_DRAW", words_per_draw)
+    monkeypatch.setattr(discrete, "_FEWEST_WORDS", 1)
     monkeypatch.setattr(discrete, "_CHUNK", chunk)
     np.testing.assert_array_equal(discrete_laplace(scale, n, NoiseSource.seeded(6)), whole)
 

@@ -23,6 +23,9 @@ from dpsr.privacy.noise.source import NoiseSource
 _WORDS_PER_DRAW = 10
 """Nearly all scales use that many on average."""
 
+_FEWEST_WORDS = 64
+"""For a draw or two, which often take more than the average: asking again costs more than these."""
+
 _CHUNK = 1 << 14
 """Draws whose random words are held at a time."""
 
@@ -53,7 +56,8 @@ def discrete_laplace(scale: Fraction, n: int, noise: NoiseSource) -> npt.NDArray
     done, used, patience = 0, 0, 1
     while done < n:
         want = min(_CHUNK, n - done)
-        words = stream.words(patience * _WORDS_PER_DRAW * want, used)  # what the chunk before left over comes again
+        ask = patience * max(_WORDS_PER_DRAW * want, _FEWEST_WORDS)
+        words = stream.words(ask, used)  # what the chunk before left over comes again
         made, taken = _fill(result[done : done + want], words, scale.numerator, scale.denominator)
         done, used = done + made, used + taken
         patience = 1 if made else 2 * patience  # a draw that is longer than all these words
