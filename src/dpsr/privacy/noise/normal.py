@@ -33,7 +33,9 @@ from dpsr.linalg.compiled import kernel
 from dpsr.privacy.noise.source import NoiseSource, NoiseStream
 
 _WORDS_PER_DRAW = 20
-_CHUNK = 1 << 15
+_CHUNK = 1 << 13
+"""Draws whose random words are held at a time: few enough to stay near the processor."""
+
 _LARGEST = 1 << VARIANCE_BITS
 
 Deviate = tuple[np.uint64, np.uint64, bool]
@@ -52,8 +54,8 @@ def rounded_normal(variance: int, n: int, noise: NoiseSource) -> Ints:
     words, read, done, sigma = np.empty(0, dtype=np.uint64), 0, 0, sqrt(variance)
     while done < n:
         want = min(_CHUNK, n - done)
-        words = np.concatenate([words, stream.words(_WORDS_PER_DRAW * want, read)])
-        read += _WORDS_PER_DRAW * want
+        ask = max(_WORDS_PER_DRAW * want - len(words), _WORDS_PER_DRAW)  # what the chunk before left over comes first
+        words, read = np.concatenate([words, stream.words(ask, read)]), read + ask
         signs, whole, first, second = np.empty(want, np.int8), np.empty(want, np.int64), *np.empty((2, want), np.uint64)
         more = np.empty(want, np.bool_)
         made, used = _draw_many(words, signs, whole, first, second, more)
