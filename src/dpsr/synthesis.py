@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -107,7 +108,20 @@ def propensities(counts: Floats, activity: Floats, weights: Floats) -> Floats:
     """Of every cell, adding up to one, such that its expected weighted count is in proportion to `counts`.
 
     Cells of like popularity are treated alike: the fixed point p <- p wanted / expected is found on a grid of them.
+    It is remembered for a few item sides: people are made up, and made up again to see whether a table holds just them.
     """
+    return _propensities(*(np.asarray(one, dtype=np.float64).tobytes() for one in (counts, activity, weights)))
+
+
+@lru_cache(maxsize=4)
+def _propensities(*of: bytes) -> Floats:
+    counts, activity, weights = (np.frombuffer(one) for one in of)
+    found = _fixed_point(counts, activity, weights)
+    found.setflags(write=False)
+    return found
+
+
+def _fixed_point(counts: Floats, activity: Floats, weights: Floats) -> Floats:
     some, people = counts > 0, np.maximum(activity, 0.0)
     if some.sum() < 2:
         return np.asarray(np.where(some, 1.0, 0.0) if some.any() else np.full(len(counts), 1 / len(counts)))

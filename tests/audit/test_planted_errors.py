@@ -341,7 +341,7 @@ ERRORS = (
     ),
     Error(
         "long requests for noise begin again",
-        ((discrete_laplace, "* want, used)", "* want, 0)"),),
+        ((discrete_laplace, "words(ask, used)", "words(ask, 0)"),),
         called(
             "privacy/noise/test_laplace.py",
             "test_the_values_are_those_of_one_long_read_however_it_is_cut",

@@ -23,7 +23,7 @@ def rated(request, tmp_path_factory):
     """A release with factors, and with coefficients asked before they were known and after."""
     ratings = realistic(0, n_users=3_000, n_items=CELLS, n_ratings=75_000)
     asked = DPSR(30.0, unit=request.param, delta=1e-5, items=list(range(1, CELLS + 1)), random_state=1)
-    return asked.fit(ratings).save(tmp_path_factory.mktemp(request.param) / "r")
+    return asked.fit(ratings).save(tmp_path_factory.mktemp(request.param) / "r", people=60)  # to be drawn again
 
 
 @pytest.fixture(scope="module", params=["user", "rating"])
@@ -33,7 +33,7 @@ def liked(request, tmp_path_factory):
     items = np.concatenate([half * (u % 2) + rng.choice(half, 9, replace=False) for u in range(600)])
     likes = Interactions.from_arrays(np.repeat(np.arange(600), 9), items)
     asked = DPSR(30.0, unit=request.param, delta=1e-3, items=likes.item_ids, random_state=0)
-    return asked.fit(likes).save(tmp_path_factory.mktemp(request.param) / "r")
+    return asked.fit(likes).save(tmp_path_factory.mktemp(request.param) / "r", people=60)
 
 
 def parts_of(folder):

@@ -47,7 +47,7 @@ def test_covariances_of_rows_are_the_inverses_of_their_normal_equations():
     A = roots @ roots.transpose(0, 2, 1)
     L = np.diag(rng.uniform(0.1, 1, d))
     root = np.triu(rng.normal(size=(d, d)))  # of the prior before it learned
-    within = (root.T @ A @ root)[:, i, j]
+    within = np.ascontiguousarray((root.T @ A @ root)[:, i, j])  # rows lie together, as in fits
     nothing = np.zeros(n), np.full(n, 0.5), np.ones((n, 1)), np.ones(n, dtype=bool)
     rows = Rows(root, within, np.zeros((n, d)), *nothing)
     prior = Prior.of(np.ones((n, 1)), np.zeros((1, 1), dtype=np.int64), np.ones(1), np.ones(1), L)

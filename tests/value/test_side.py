@@ -45,7 +45,8 @@ def update_side(entries, target, weight, partner, prior, message):
     a, h = np.zeros((n, packed_size(d))), np.zeros((n, d))
     root = prior.root
     partners = _partners(partner.x, partner.covariance, root)
-    _normal(np.arange(n), entries.ptr, entries.idx, _DIRECT, target, weight, partners, a, h)
+    to, idx = np.arange(n, dtype=np.int32), entries.idx.copy()  # of the kind that items have
+    _normal(to, entries.ptr, idx, _DIRECT, target, weight, partners, a, h)
     rows = Rows(root, a, h, message.value, message.variance, prior.features, np.diff(entries.ptr) > 0)
     evidence = Evidence.none(prior)
     result = posterior(rows, prior, partner.k, evidence, weights_first=True)
@@ -98,11 +99,11 @@ def test_normal_equations_are_sums_over_each_rows_entries_added_where_they_belon
     covariance = np.stack([positive(rng, k) for _ in range(others)]) if k else np.zeros((others, 0, 0))
     places = np.arange(0 if sorted_already else E, dtype=np.int32)
     rng.shuffle(places)
-    to = rng.permutation(20)[:ROWS]
+    to = rng.permutation(20)[:ROWS].astype(np.int32)  # of the kind that fits hand over, or kernels are compiled anew
     a, h = np.ones((20, packed_size(d))), np.ones((20, d))
     packed = np.stack([lower(one) for one in covariance])
     pairs, lines = root_and_product(weight, target), np.hstack([x, packed]).astype(np.float32)
-    add_normal_equations(to, entries.ptr, entries.idx, places, pairs, lines, d, a, h)
+    add_normal_equations(to, entries.ptr, entries.idx.copy(), places, pairs, lines, d, a, h)
     untouched = np.setdiff1d(np.arange(20), to)
     assert (a[untouched] == 1).all()
     for i in range(ROWS):

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpsr.arrays import Levels
 from dpsr.audit.stage1 import MOST_DRAWS, NOTICE, by_channel, single
-from dpsr.audit.trials import Labels, Trial
+from dpsr.audit.trials import Labels, Trial, among
 from dpsr.certify import Part
 from dpsr.certify.parts import ChannelPart, LaplacePart
 from dpsr.errors import PrivacyError
@@ -59,6 +59,6 @@ def noise_trial(name: str, sensitivity: int, scale: Fraction, claim: float, runs
 
     def observe(levels: Levels, noise: NoiseSource) -> Labels:
         values = sensitivity * levels[:, 0].astype(np.int64) + discrete_laplace(scale, len(levels), noise)
-        return np.searchsorted(edges, values, side="right")
+        return among(edges, values.astype(np.float64))
 
     return Trial(f"{name}: sensitivity against noise", claim, ((0,), (1,)), observe, _EDGES + 1, runs or draws)

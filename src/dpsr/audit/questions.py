@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from dpsr.arrays import Levels
 from dpsr.audit.stage1 import ITEM_SHARE, Draw, in_sums_alone, paired
-from dpsr.audit.trials import Labels, Trial, alone, as_table, one_by_one, one_rating
+from dpsr.audit.trials import Labels, Trial, alone, among, as_table, one_by_one, one_rating
 from dpsr.engine import BlockResult, MemoryTable
 from dpsr.engine.contrasts import Contrasts
 from dpsr.engine.incidence import GRID, Division, Turns
@@ -221,7 +221,7 @@ def _column(vault: Vault, name: str) -> Labels:
 
 def _bins(values: npt.NDArray[np.float64], half: float) -> Labels:
     """Where a noisy sum lies between what the two ends of a window would add to it."""
-    return np.searchsorted(np.linspace(-half, half, _EDGES), values, side="right").astype(np.int64)
+    return among(np.linspace(-half, half, _EDGES), values)
 
 
 def _everyone_once(n: int) -> Mask:

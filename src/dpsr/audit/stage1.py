@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from dpsr.arrays import Floats, Levels
-from dpsr.audit.trials import Labels, Trial, alone, as_table, crowds, one_by_one, one_rating, two_ratings
+from dpsr.audit.trials import Labels, Trial, alone, among, as_table, crowds, one_by_one, one_rating, two_ratings
 from dpsr.engine import BlockResult
 from dpsr.engine.incidence import GRID, Division
 from dpsr.engine.raw import RawTable
@@ -70,7 +70,9 @@ def by_channel(channel: Channel) -> Draw:
     """Symbols straight from the sampler."""
 
     def draw(levels: Levels, noise: NoiseSource) -> npt.NDArray[np.integer]:
-        return channel.sample(np.ascontiguousarray(levels).ravel(), noise).reshape(levels.shape)
+        rows = np.ascontiguousarray(levels).ravel()
+        rows.setflags(write=False)  # as in a table: one kind of array, one compiled sampler
+        return channel.sample(rows, noise).reshape(levels.shape)
 
     return draw
 
@@ -167,8 +169,7 @@ def crowd_trial(
     base = len(edges) + 1
 
     def observe(levels: Levels, noise: NoiseSource) -> Labels:
-        places = np.searchsorted(edges, release(levels, noise), side="right").astype(np.int64)
-        return places @ base ** np.arange(levels.shape[1])
+        return among(edges, release(levels, noise)) @ base ** np.arange(levels.shape[1])
 
     return Trial(name, claim, crowds(scale.n_levels, size), observe, base**size, runs)
 
@@ -196,4 +197,4 @@ def runs_to_notice(channel: Channel) -> float:
 
 def _bins(values: Floats, half: float) -> Labels:
     """Where a noisy sum lies between what the two ends of the scale would add to it."""
-    return np.searchsorted(np.linspace(-half, half, _EDGES), values, side="right").astype(np.int64)
+    return among(np.linspace(-half, half, _EDGES), values)

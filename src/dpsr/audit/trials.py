@@ -102,6 +102,14 @@ def alone(levels: Levels, scale: Scale) -> RawRatings:
     return RawRatings(mask, np.ascontiguousarray(levels[:, 0]), scale)
 
 
+def among(edges: npt.NDArray[np.float64], values: npt.NDArray[np.float64]) -> Labels:
+    """How many of a few edges are at or below each value: millions are compared with each edge faster than searched."""
+    passed = np.zeros(values.shape, dtype=np.uint8)
+    for edge in edges:
+        passed += values >= edge
+    return passed.astype(np.int64)
+
+
 @lru_cache(maxsize=4)
 def _full_mask(n_users: int, n_items: int) -> Mask:
     users, items = (pa.array(np.arange(size, dtype=np.int64)) for size in (n_users, n_items))

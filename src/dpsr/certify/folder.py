@@ -34,7 +34,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite
+from math import isfinite, log10
 from pathlib import Path
 from typing import Any, NamedTuple, Never
 
@@ -126,7 +126,7 @@ def strict_json(text: bytes, bits: int = 64) -> Any:
             text.decode("utf-8"),
             parse_constant=_no_number,
             parse_float=_finite,
-            parse_int=partial(_whole, bits=bits),
+            parse_int=partial(_whole, bits=bits) if _has_long_numbers(text, bits) else None,
             object_pairs_hook=_distinct,
         )
         if b"\\u" in text:
@@ -255,6 +255,11 @@ def _same(a: Any, b: Any) -> bool:
 
 def _no_number(word: str) -> Never:
     raise MalformedError(f"{word} is not a number")
+
+
+def _has_long_numbers(text: bytes, bits: int) -> bool:
+    """Whether digits stand together that may be a whole number of more bits; tables are long, and hardly ever have."""
+    return re.search(b"[0-9]{%d}" % (int(bits * log10(2)) + 1), text) is not None
 
 
 def _whole(word: str, bits: int) -> int:

@@ -113,9 +113,12 @@ class TasteForecast:
     def _known(self, p: Floats, reach: float, noise: float, axes: Floats) -> Floats:
         """rho of the module, for every axis and cell."""
         t = axes[:, None] * self._scale(p, reach, noise)
-        M = t.sum(axis=1, keepdims=True)
-        for _ in range(_TURNS):
-            M = (t * (t * M / (1 + t * M))).sum(axis=1, keepdims=True)
+        M, known, below = t.sum(axis=1, keepdims=True), np.empty_like(t), np.empty_like(t)
+        for _ in range(_TURNS):  # t (t M / (1 + t M)), without copies
+            np.add(np.multiply(t, M, out=known), 1, out=below)
+            known /= below
+            known *= t
+            M = known.sum(axis=1, keepdims=True)
         return np.asarray(t * M / (1 + t * M))
 
     def _scale(self, p: Floats, reach: float, noise: float) -> Floats:

@@ -103,7 +103,7 @@ class Popularity:
         sums, rng, best = np.cumsum(chances[likely], axis=1), np.random.default_rng(0), 0.0
         known, guessed = [np.isin(likely, cells) for cells in settled], [0.0] * len(settled)
         for _ in range(_DRAWS):
-            drawn = points[np.minimum((sums < rng.random((len(likely), 1))).sum(axis=1), len(points) - 1)]
+            drawn = points[_drawn(sums, rng)]
             best += float(np.sort(drawn)[::-1][:rank].sum())
             for which, cells in enumerate(known):
                 guess = np.argsort(-np.where(cells, drawn, self.believed[likely]), kind="stable")[:rank]
@@ -120,20 +120,21 @@ class Popularity:
         points, chances = self._posterior
         likely = self._order_believed[: max(_LIKELY * rank, _MANY)]
         outside = np.append(0.0, np.cumsum(self.believed[self._order_believed[len(likely) :]]))
-        rng, found = np.random.default_rng(0), 0.0
+        rng, found, before = np.random.default_rng(0), 0.0, chances[likely]
+        sums, believed = np.cumsum(before, axis=1), before @ points
         for _ in range(_PATHS):
-            now = chances[likely]
-            place = (np.cumsum(now, axis=1) < rng.random((len(likely), 1))).sum(axis=1)
-            drawn, means = points[np.minimum(place, len(points) - 1)], now @ points
+            now, means = before.copy(), believed.copy()
+            drawn = points[_drawn(sums, rng)]
             for size in sizes:
                 asked = np.argsort(-means, kind="stable")[:size]
                 beyond = outside[min(max(size - len(likely), 0), len(outside) - 1)]
                 precision = told(float((means[asked].sum() + beyond) / (means.sum() + outside[-1])))
                 z = rng.normal(size=len(likely))
                 read = drawn[asked] + z[asked] / sqrt(precision)
-                now[asked] *= _likelihood(read, np.full(len(asked), precision**-0.5), points)
-                now[asked] /= now[asked].sum(axis=1, keepdims=True)
-                means[asked] = now[asked] @ points
+                then = now[asked]
+                then *= _likelihood(read, np.full(len(asked), precision**-0.5), points)
+                then /= then.sum(axis=1, keepdims=True)
+                now[asked], means[asked] = then, then @ points
             found += float(np.sort(means)[::-1][:rank].sum())
         return found / _PATHS
 
@@ -147,8 +148,7 @@ class Popularity:
         if not self.precision.all():
             return np.sort(self.shown)[::-1]
         points, chances = self._posterior
-        place = (np.cumsum(chances, axis=1) < np.random.default_rng(0).random((len(chances), 1))).sum(axis=1)
-        return np.sort(points[np.minimum(place, len(points) - 1)])[::-1]
+        return np.sort(points[_drawn(np.cumsum(chances, axis=1), np.random.default_rng(0))])[::-1]
 
     @cached_property
     def _posterior(self) -> tuple[Floats, Floats]:
@@ -217,4 +217,17 @@ def most_likely_law(y: Floats, s: Floats, points: Floats, total: float) -> Float
 
 def _likelihood(y: Floats, s: Floats, points: Floats) -> Floats:
     """Of every point for every reading, up to a factor for each reading; never nothing."""
-    return np.asarray(np.exp(-0.5 * ((y[:, None] - points) / s[:, None]) ** 2) + 1e-300)
+    found = y[:, None] - points
+    found /= s[:, None]
+    np.square(found, out=found)
+    found *= -0.5
+    np.exp(found, out=found)
+    found += 1e-300
+    return np.asarray(found)
+
+
+def _drawn(sums: Floats, rng: np.random.Generator) -> Ints:
+    """A place in every row of cumulated chances, by one uniform number each."""
+    below = sums < rng.random((len(sums), 1))
+    place = np.add.reduce(below.view(np.uint8), axis=1, dtype=np.uint8)  # a row has 61 points
+    return np.asarray(np.minimum(place, sums.shape[1] - 1), dtype=np.int64)

@@ -55,6 +55,8 @@ from dpsr.linalg.compiled import kernel
 _CIPHER_BLOCK = 16
 _KEY = 32
 _STREAMS = 1 << 63
+_ZEROS = bytes(1 << 16)
+"""What is encrypted, piece after piece: few enough to stay near the processor, where the stream itself is long."""
 
 
 @dataclass(frozen=True)
@@ -66,21 +68,28 @@ class NoiseStream:
 
     def half_words(self, n: int, start: int = 0) -> npt.NDArray[np.uint16]:
         """n uniform 16-bit integers, from place `start` on."""
-        return np.frombuffer(self._bytes(2 * start, 2 * n), dtype=np.uint16)
+        return self._bytes(2 * start, 2 * n).view(np.uint16)
 
     def words(self, n: int, start: int = 0) -> npt.NDArray[np.uint64]:
         """n uniform 64-bit integers, from place `start` on."""
-        return np.frombuffer(self._bytes(8 * start, 8 * n), dtype=np.uint64)
+        return self._bytes(8 * start, 8 * n).view(np.uint64)
 
     def fork(self) -> NoiseStream:
         """A second stream that belongs to this one."""
         return NoiseStream(self._key, self._number + _STREAMS)
 
-    def _bytes(self, start: int, n: int) -> bytes:
+    def _bytes(self, start: int, n: int) -> npt.NDArray[np.uint8]:
         block, skip = divmod(start, _CIPHER_BLOCK)
         counter = self._number.to_bytes(8, "big") + block.to_bytes(8, "big")
         encryptor = Cipher(algorithms.AES(self._key), modes.CTR(counter)).encryptor()
-        return encryptor.update(bytes(skip + n))[skip:]
+        if skip + n <= len(_ZEROS):
+            return np.frombuffer(encryptor.update(_ZEROS[: skip + n]), dtype=np.uint8)[skip:]
+        stream = np.empty(skip + n + _CIPHER_BLOCK - 1, dtype=np.uint8)  # the cipher asks for room to spare
+        room = stream.data
+        for at in range(0, skip + n, len(_ZEROS)):
+            encryptor.update_into(_ZEROS[: skip + n - at], room[at:])
+        stream.setflags(write=False)
+        return stream[skip : skip + n]
 
     def __repr__(self) -> str:  # a key is never shown
         return "NoiseStream"
@@ -127,6 +136,9 @@ class NoiseSource:
 _LAPLACE_WORDS = 10
 """Nearly all scales use that many on average."""
 
+_FEWEST_LAPLACE_WORDS = 64
+"""For a draw or two, which often take more than the average: asking again costs more than these."""
+
 _LAPLACE_CHUNK = 1 << 14
 """Draws whose random words are held at a time."""
 
@@ -157,7 +169,8 @@ def discrete_laplace(scale: Fraction, n: int, noise: NoiseSource) -> npt.NDArray
     done, used, patience = 0, 0, 1
     while done < n:
         want = min(_LAPLACE_CHUNK, n - done)
-        words = stream.words(patience * _LAPLACE_WORDS * want, used)  # what the chunk before left over comes again
+        ask = patience * max(_LAPLACE_WORDS * want, _FEWEST_LAPLACE_WORDS)
+        words = stream.words(ask, used)  # what the chunk before left over comes again
         made, taken = _draw_laplaces(result[done : done + want], words, scale.numerator, scale.denominator)
         done, used = done + made, used + taken
         patience = 1 if made else 2 * patience  # a draw that is longer than all these words
@@ -232,7 +245,9 @@ def _draw_laplace(words: Words, at: int, t: int, s: int) -> tuple[bool, int, int
 
 
 _NORMAL_WORDS = 20
-_NORMAL_CHUNK = 1 << 15
+_NORMAL_CHUNK = 1 << 13
+"""Draws whose random words are held at a time: few enough to stay near the processor."""
+
 _LARGEST = 1 << VARIANCE_BITS
 
 Deviate = tuple[np.uint64, np.uint64, bool]
@@ -251,8 +266,8 @@ def rounded_normal(variance: int, n: int, noise: NoiseSource) -> Ints:
     words, read, done, sigma = np.empty(0, dtype=np.uint64), 0, 0, sqrt(variance)
     while done < n:
         want = min(_NORMAL_CHUNK, n - done)
-        words = np.concatenate([words, stream.words(_NORMAL_WORDS * want, read)])
-        read += _NORMAL_WORDS * want
+        ask = max(_NORMAL_WORDS * want - len(words), _NORMAL_WORDS)  # what the chunk before left over comes first
+        words, read = np.concatenate([words, stream.words(ask, read)]), read + ask
         signs, whole, first, second = np.empty(want, np.int8), np.empty(want, np.int64), *np.empty((2, want), np.uint64)
         more = np.empty(want, np.bool_)
         made, used = _draw_normals(words, signs, whole, first, second, more)

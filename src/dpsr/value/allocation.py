@@ -232,8 +232,31 @@ class _Setting:
 
     def improve(self, division: ShareTables, prices: Prices, steps: int) -> tuple[ShareTables, float]:
         """The best of so many multiplicative steps; what is never asked one by one stays so."""
-        item, asked, least = _improve(self._items, self._users, division, prices, self._shares, steps)
+        item, asked, least = remembered_steps(
+            _Question(self._items, self._users, division, prices, self._shares, steps)
+        )
         return division._replace(item=item, asked=asked), least
+
+
+class _Question:
+    """What steps are taken with, known by its bytes: every plan, fit and card of one mask asks the same few dozen."""
+
+    def __init__(self, items: Side, users: Side, division: ShareTables, prices: Prices, parts: Shares, steps: int):
+        self.arguments = items, users, division, prices, parts, steps
+        numbers = (*items, *users, *division, *prices, *parts, steps)
+        self._bytes = b"".join(np.asarray(one).tobytes() for one in numbers)
+
+    def __hash__(self) -> int:
+        return hash(self._bytes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Question) and self._bytes == other._bytes
+
+
+@lru_cache(maxsize=256)
+def remembered_steps(question: _Question) -> tuple[Floats, Floats, float]:
+    """The answer of `_improve`, remembered; nobody writes into it."""
+    return _improve(*question.arguments)
 
 
 @kernel

@@ -81,14 +81,19 @@ def texts(folder):
                 yield f"{path.name}, read", json.dumps([table.to_pydict(), str(table.schema)], default=str).encode()
 
 
-def test_no_file_holds_the_id_of_a_person(folder, ratings):
+@pytest.fixture(scope="module")
+def written(folder):
+    return list(texts(folder))
+
+
+def test_no_file_holds_the_id_of_a_person(written, ratings):
     assert all(one.startswith("canary") for one in ratings.mask.user_ids.to_pylist())
-    for name, text in texts(folder):
+    for name, text in written:
         assert b"canary" not in text.lower(), name
 
 
-def test_no_file_names_an_item_that_one_person_alone_rated(folder):
-    for name, text in texts(folder):
+def test_no_file_names_an_item_that_one_person_alone_rated(folder, written):
+    for name, text in written:
         assert ALONE.encode() not in text, name
         assert b"rare " not in text, name
     named = load_release(folder).index.named.to_pylist()
@@ -291,8 +296,14 @@ def test_saved_and_loaded_it_predicts_the_same_bits(model, sample, tmp_path):
     assert (tmp_path / "r" / "NOT_PRIVATE.txt").exists()
 
 
+@pytest.fixture(scope="module")
+def undeclared(ratings):
+    """A seeded fit without a list of items."""
+    return DPSR(1.0, unit="user", delta=DELTA, random_state=0).fit(ratings)
+
+
 @pytest.mark.parametrize("n", [0, 1, 2])
-def test_a_release_that_names_next_to_nothing_is_read_back(model, tmp_path, n):
+def test_a_release_that_names_next_to_nothing_is_read_back(model, undeclared, tmp_path, n):
     """Few items pass the threshold where people are few: none, or one alone."""
     hashed = ItemIndex(None, pa.array(["a", "b"][:n], pa.string()))
     side = replace(
@@ -304,8 +315,7 @@ def test_a_release_that_names_next_to_nothing_is_read_back(model, tmp_path, n):
         features=np.resize(model.release_.side.features, (HASHED_CELLS, model.release_.side.features.shape[1])),
         crowd=replace(model.release_.crowd, counts=np.resize(model.release_.crowd.counts, HASHED_CELLS)),
     )
-    vault = DPSR(1.0, unit="user", delta=DELTA, random_state=0).fit(canaries())
-    release = ItemRelease(side, hashed, vault.certificate, settings=vault.release_.settings)
+    release = ItemRelease(side, hashed, undeclared.certificate, settings=undeclared.release_.settings)
     folder = release.save(tmp_path / "r")
     assert verify(folder).intact, verify(folder).fails
     assert load_release(folder).index.named.to_pylist() == ["a", "b"][:n]
@@ -510,7 +520,7 @@ def test_own_ratings_help(sample):
 def test_rows_of_another_kind_are_refused_by_name(model, sample):
     with pytest.raises(ParameterError, match=r"learned from ratings, found Interactions\. Pass .*scale=\"1:5:1\""):
         model.personalise(sample.liked(at_least=4))
-    likes = DPSR(2.0, unit="user", delta=1e-4).fit(sample.liked(at_least=4))
+    likes = DPSR(2.0, unit="user", delta=1e-4, items=FILMS).fit(sample.liked(at_least=4))
     for other in (sample, sample.to_arrow()):
         with pytest.raises(
             ParameterError, match=rf"learned from interactions, found {type(other).__name__}\. Pass Inter"

@@ -96,7 +96,7 @@ def _asked(setting: Setting, vault: PeopleVault) -> list[NoisyAnswer]:
         vault.totals(0.1),
         vault.activity(0.1),
         vault.coefficients(0.1, side),
-        vault.scores(0.1, side, alpha=1),
+        vault.scores(0.1, side, alpha=1.0),
     ]
     if isinstance(vault, RatingVault):
         asked.append(vault.rating_scores(0.1, side, level=0.0, shrink=40.0))

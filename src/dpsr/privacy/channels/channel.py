@@ -11,7 +11,7 @@ read at the draw's own place in a stream, so that a draw repeated is the same dr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -72,16 +72,20 @@ class Sampler:
     @cached_property
     def _guide(self) -> tuple[Symbols, int]:
         """For each row and leading bit pattern, the symbol if it is decided already, else a mark."""
-        n_rows = len(self.weights)
-        bits = min(16, max(6, (_GUIDE_BYTES // (2 * n_rows)).bit_length() - 1))
-        width = 1 << (BITS - bits)
-        starts = np.arange(1 << bits, dtype=np.uint64) * np.uint64(width)
-        guide = np.empty((n_rows, 1 << bits), dtype=np.uint16)
-        for row, edges in zip(guide, self._cumulative, strict=True):
-            first = np.searchsorted(edges, starts, side="right")
-            last = np.searchsorted(edges, starts + np.uint64(width - 1), side="right")
-            row[:] = np.where(first == last, first, _UNDECIDED)
-        return guide, 16 - bits
+        return remembered_guide(self._cumulative.tobytes(), len(self.weights))
+
+
+@lru_cache(maxsize=8)  # audits draw from the same few tables thousands of times
+def remembered_guide(cumulative: bytes, n_rows: int) -> tuple[Symbols, int]:
+    bits = min(16, max(6, (_GUIDE_BYTES // (2 * n_rows)).bit_length() - 1))
+    width = 1 << (BITS - bits)
+    starts = np.arange(1 << bits, dtype=np.uint64) * np.uint64(width)
+    guide = np.empty((n_rows, 1 << bits), dtype=np.uint16)
+    for row, edges in zip(guide, np.frombuffer(cumulative, dtype=np.uint64).reshape(n_rows, -1), strict=True):
+        first = np.searchsorted(edges, starts, side="right")
+        last = np.searchsorted(edges, starts + np.uint64(width - 1), side="right")
+        row[:] = np.where(first == last, first, _UNDECIDED)
+    return guide, 16 - bits
 
 
 def to_weights(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:

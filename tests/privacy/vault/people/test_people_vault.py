@@ -157,7 +157,7 @@ def kernel_rows(rows, level):
     raw, at = ratings(rows), side()
     cells = raw.mask.item_ids.to_numpy()[raw.mask.items]
     y = (raw.values - STARS.midpoint) / (STARS.width / 2)
-    return raw.mask.indptr, cells, y / at.spread - level - at.effects[cells]
+    return raw.mask.indptr.copy(), cells, y / at.spread - level - at.effects[cells]
 
 
 def without_noise(rows, ask):
