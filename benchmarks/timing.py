@@ -37,7 +37,7 @@ def in_turns(sides: Mapping[str, Callable[[], object]], rounds: int) -> dict[str
 
 
 def timed(side: Callable[[], object]) -> Seconds:
-    """One run, as if it were the first of its process: nothing that a fit computes is remembered from the one before."""
+    """One run, as if it were the first of its process: nothing is remembered of the fit before."""
     remembered_steps.cache_clear()
     remembered_guide.cache_clear()
     wall, cpu = perf_counter(), process_time()

@@ -77,6 +77,7 @@ class Sampler:
 
 @lru_cache(maxsize=8)  # audits draw from the same few tables thousands of times
 def remembered_guide(cumulative: bytes, n_rows: int) -> tuple[Symbols, int]:
+    """`Sampler._guide` of a table of cumulated weights with so many rows."""
     bits = min(16, max(6, (_GUIDE_BYTES // (2 * n_rows)).bit_length() - 1))
     width = 1 << (BITS - bits)
     starts = np.arange(1 << bits, dtype=np.uint64) * np.uint64(width)
