@@ -13,8 +13,8 @@ from numba import prange
 from dpsr.arrays import AnyFloats, AnyInts, Bools, Floats, Singles
 from dpsr.linalg.compiled import fast_kernel, fast_parallel_kernel
 
-_FEW = 24
-"""Up to so many ratings a row's products are added one by one; beyond, as one small matrix product."""
+_FEW = 16
+"""Up to so many ratings, an even number, a row's products are added two by two; beyond, as one small matrix product."""
 
 _LANES = 64
 """Matrices inverted side by side: the same step for all of them is a few vector instructions. Fewer are unrolled by the
@@ -68,7 +68,8 @@ def add_normal_equations(
         few = np.empty((_FEW, d), np.float32)
         for i in range(part * _ROWS, min((part + 1) * _ROWS, len(ptr) - 1)):
             start, stop, ai = ptr[i], ptr[i + 1], a[to[i]]
-            rows = few[: stop - start] if stop - start <= _FEW else np.empty((stop - start, d), np.float32)
+            count = stop - start
+            rows = few[: count + count % 2] if count <= _FEW else np.empty((count, d), np.float32)
             hi[:] = 0
             uncertain[:] = 0
             for e in range(start, stop):
@@ -80,7 +81,8 @@ def add_normal_equations(
                     row[p] = root * line[p]
                 for p in range(size):
                     uncertain[p] += root * root * line[d + p]
-            if stop - start <= _FEW:
+            if count <= _FEW:
+                rows[count:] = 0
                 _square(rows, full)
             else:
                 np.dot(rows.T, rows, full)
@@ -92,13 +94,17 @@ def add_normal_equations(
 
 @fast_kernel
 def _square(rows: Singles, full: Singles) -> None:
-    """full = rows' rows, also above the diagonal: whole lines are added faster than parts of them."""
+    """full = rows' rows of an even number of rows, also above the diagonal: lines are as short as they are.
+
+    Two rows at a time, since starting on a short line takes longer than the line.
+    """
     full[:] = 0
-    for row in rows:
-        for p in range(len(row)):
-            line, x = full[p], row[p]
-            for q in range(len(row)):
-                line[q] += x * row[q]
+    for i in range(0, len(rows), 2):
+        one, two = rows[i], rows[i + 1]
+        for p in range(len(one)):
+            line, x, y = full[p], one[p], two[p]
+            for q in range(len(one)):
+                line[q] += x * one[q] + y * two[q]
 
 
 @fast_kernel
