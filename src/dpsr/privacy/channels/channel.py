@@ -74,13 +74,8 @@ class Sampler:
         """For each row and leading bit pattern, the symbol if it is decided already, else a mark."""
         n_rows = len(self.weights)
         bits = min(16, max(6, (_GUIDE_BYTES // (2 * n_rows)).bit_length() - 1))
-        width = 1 << (BITS - bits)
-        starts = np.arange(1 << bits, dtype=np.uint64) * np.uint64(width)
         guide = np.empty((n_rows, 1 << bits), dtype=np.uint16)
-        for row, edges in zip(guide, self._cumulative, strict=True):
-            first = np.searchsorted(edges, starts, side="right")
-            last = np.searchsorted(edges, starts + np.uint64(width - 1), side="right")
-            row[:] = np.where(first == last, first, _UNDECIDED)
+        _fill_guide(self._cumulative, np.uint64(BITS - bits), guide)
         return guide, 16 - bits
 
 
@@ -90,6 +85,19 @@ def to_weights(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]
     missing = (1 << BITS) - weights.sum(axis=1)
     weights[np.arange(len(weights)), weights.argmax(axis=1)] += missing
     return weights.astype(np.uint64)
+
+
+@kernel
+def _fill_guide(cumulative: Words, shift: np.uint64, guide: Symbols) -> None:
+    """For patterns in ascending order: the first edge above the first word with that pattern, and above the last."""
+    for i in range(len(guide)):
+        edges, first = cumulative[i], 0
+        for pattern in range(guide.shape[1]):
+            start = np.uint64(pattern) << shift
+            while edges[first] <= start:
+                first += 1
+            decided = edges[first] > start + ((np.uint64(1) << shift) - np.uint64(1))
+            guide[i, pattern] = first if decided else 0xFFFF
 
 
 @kernel
