@@ -255,15 +255,25 @@ def _solve_lanes(
 
 
 @fast_parallel_kernel
-def covariances(packed: AnyFloats, prior: Singles, seen: Singles, weight: AnyFloats, out: Singles) -> None:
-    """out[i] = (packed[i] + prior + weight[i] seen seen')^-1, packed, of positive definite matrices."""
-    n, d = len(packed), len(prior)
-    for group in prange(-(-n // _LANES)):
-        first = group * _LANES
-        count = min(_LANES, n - first)
-        m = np.empty((d, d, _LANES), np.float32)
-        _inverses(packed, first, count, prior, seen, weight, m)
-        _store(m, first, count, out)
+def covariances(packed: AnyFloats, prior: Singles, root: Singles, weight: AnyFloats, out: Singles) -> None:
+    """out[i] = U (packed[i] + prior + weight[i] u u')^-1 U', packed, u the first line of the upper triangular U."""
+    for group in prange(-(-len(packed) // _LANES)):
+        _covariance_lanes(group, packed, prior, root, weight, out)
+
+
+@fast_kernel
+def _covariance_lanes(
+    group: int, packed: AnyFloats, prior: Singles, root: Singles, weight: AnyFloats, out: Singles
+) -> None:
+    """One group of rows; not in the loop itself, as in `_solve_lanes`."""
+    first, d = group * _LANES, len(prior)
+    count = min(_LANES, len(packed) - first)
+    m, whole = np.empty((d, d, _LANES), np.float32), np.empty((out.shape[1], _LANES), np.float32)
+    _inverses(packed, first, count, prior, root[0], weight, m)
+    _corner(m, root, whole)
+    for lane in range(count):
+        for p in range(len(whole)):
+            out[first + lane, p] = whole[p, lane]
 
 
 @fast_kernel
@@ -320,11 +330,11 @@ def _times(m: Singles, t: Singles, out: Singles) -> None:
 
 @fast_kernel
 def _diagonal(m: Singles, root: Singles, out: Singles) -> None:
-    """The diagonal of -U m U'."""
+    """The diagonal of -U m U': entries of `m`, of which there are most, are fetched once."""
     out[:] = 0
-    for p in range(len(m)):
-        for i in range(p, len(m)):
-            for j in range(p, i + 1):
+    for i in range(len(m)):
+        for j in range(i + 1):
+            for p in range(j + 1):
                 part = root[p, i] * root[p, j] * np.float32(1 if i == j else 2)
                 for lane in range(_LANES):
                     out[p, lane] -= part * m[i, j, lane]
