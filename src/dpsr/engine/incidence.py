@@ -290,7 +290,7 @@ class Turns:
     def of(self, block: Block) -> npt.NDArray[np.int64]:
         """The turn of every rating of a block, the same however the table is cut."""
         chance = (hashed_places(block, _OF_TURNS) >> np.uint64(40)) % np.uint64(WHOLE)
-        return np.searchsorted(np.cumsum(self.shares), chance.astype(np.int64), side="right")
+        return np.repeat(np.arange(self.number), self.shares)[chance.astype(np.int64)]
 
 
 AT_ONCE = Turns()

@@ -24,6 +24,9 @@ _SHORTEST = 0.2
 
 _JITTER, _MARGIN, _ROUNDS = 1e-6, 32, 4
 
+_PIECE = 1024
+"""Items whose kernel is computed at a time: it stays near the processor until it is used."""
+
 
 class Kernel(NamedTuple):
     """Items it is built from, features kept, and its length in units of the embeddings' mean length."""
@@ -53,8 +56,9 @@ def _features(e: Floats, counts: Floats, kernel: Kernel) -> Floats:
     top: Codes = np.argsort(-counts, kind="stable")[:most].astype(np.int32)
     values, vectors = _leading_eigenpairs(_gaussian_kernel(e[top], e[top], kernel.length), kernel.features)
     single = e.astype(np.float32)  # exponentials take most of the time, and need no more digits
-    k = _gaussian_kernel(single, single[top], kernel.length)
-    features = (k @ (vectors / np.sqrt(values)).astype(np.float32)).astype(np.float64)
+    features, along = np.empty((len(e), vectors.shape[1])), (vectors / np.sqrt(values)).astype(np.float32)
+    for at in range(0, len(e), _PIECE):
+        features[at : at + _PIECE] = _gaussian_kernel(single[at : at + _PIECE], single[top], kernel.length) @ along
     features -= counts @ features / counts.sum()
     features[counts == 0] = 0
     return np.asarray(features / np.sqrt(max(counts @ (features**2).sum(axis=1) / counts.sum(), 1e-300)))
@@ -74,5 +78,8 @@ def _leading_eigenpairs(K: Floats, number: int) -> tuple[Floats, Floats]:
 
 
 def _gaussian_kernel(e: Reals, landmarks: Reals, length: float) -> Reals:
-    distance = (e**2).sum(axis=1)[:, None] + (landmarks**2).sum(axis=1) - 2 * e @ landmarks.T
-    return np.exp(-np.maximum(distance, 0) / (2 * length**2), dtype=e.dtype)
+    near = 2 * e @ landmarks.T - (e**2).sum(axis=1)[:, None]
+    near -= (landmarks**2).sum(axis=1)
+    np.minimum(near, 0, out=near)
+    near /= 2 * length**2
+    return np.exp(near, out=near)

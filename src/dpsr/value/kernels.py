@@ -13,8 +13,8 @@ from numba import prange
 from dpsr.arrays import AnyFloats, AnyInts, Bools, Floats, Singles
 from dpsr.linalg.compiled import fast_kernel, fast_parallel_kernel
 
-_FEW = 24
-"""Up to so many ratings a row's products are added one by one; beyond, as one small matrix product."""
+_FEW = 16
+"""Up to so many ratings, an even number, a row's products are added two by two; beyond, as one small matrix product."""
 
 _LANES = 64
 """Matrices inverted side by side: the same step for all of them is a few vector instructions. Fewer are unrolled by the
@@ -68,7 +68,8 @@ def add_normal_equations(
         few = np.empty((_FEW, d), np.float32)
         for i in range(part * _ROWS, min((part + 1) * _ROWS, len(ptr) - 1)):
             start, stop, ai = ptr[i], ptr[i + 1], a[to[i]]
-            rows = few[: stop - start] if stop - start <= _FEW else np.empty((stop - start, d), np.float32)
+            count = stop - start
+            rows = few[: count + count % 2] if count <= _FEW else np.empty((count, d), np.float32)
             hi[:] = 0
             uncertain[:] = 0
             for e in range(start, stop):
@@ -80,7 +81,8 @@ def add_normal_equations(
                     row[p] = root * line[p]
                 for p in range(size):
                     uncertain[p] += root * root * line[d + p]
-            if stop - start <= _FEW:
+            if count <= _FEW:
+                rows[count:] = 0
                 _square(rows, full)
             else:
                 np.dot(rows.T, rows, full)
@@ -92,13 +94,17 @@ def add_normal_equations(
 
 @fast_kernel
 def _square(rows: Singles, full: Singles) -> None:
-    """full = rows' rows, also above the diagonal: whole lines are added faster than parts of them."""
+    """full = rows' rows of an even number of rows, also above the diagonal: lines are as short as they are.
+
+    Two rows at a time, since starting on a short line takes longer than the line.
+    """
     full[:] = 0
-    for row in rows:
-        for p in range(len(row)):
-            line, x = full[p], row[p]
-            for q in range(len(row)):
-                line[q] += x * row[q]
+    for i in range(0, len(rows), 2):
+        one, two = rows[i], rows[i + 1]
+        for p in range(len(one)):
+            line, x, y = full[p], one[p], two[p]
+            for q in range(len(one)):
+                line[q] += x * one[q] + y * two[q]
 
 
 @fast_kernel
@@ -249,15 +255,25 @@ def _solve_lanes(
 
 
 @fast_parallel_kernel
-def covariances(packed: AnyFloats, prior: Singles, seen: Singles, weight: AnyFloats, out: Singles) -> None:
-    """out[i] = (packed[i] + prior + weight[i] seen seen')^-1, packed, of positive definite matrices."""
-    n, d = len(packed), len(prior)
-    for group in prange(-(-n // _LANES)):
-        first = group * _LANES
-        count = min(_LANES, n - first)
-        m = np.empty((d, d, _LANES), np.float32)
-        _inverses(packed, first, count, prior, seen, weight, m)
-        _store(m, first, count, out)
+def covariances(packed: AnyFloats, prior: Singles, root: Singles, weight: AnyFloats, out: Singles) -> None:
+    """out[i] = U (packed[i] + prior + weight[i] u u')^-1 U', packed, u the first line of the upper triangular U."""
+    for group in prange(-(-len(packed) // _LANES)):
+        _covariance_lanes(group, packed, prior, root, weight, out)
+
+
+@fast_kernel
+def _covariance_lanes(
+    group: int, packed: AnyFloats, prior: Singles, root: Singles, weight: AnyFloats, out: Singles
+) -> None:
+    """One group of rows; not in the loop itself, as in `_solve_lanes`."""
+    first, d = group * _LANES, len(prior)
+    count = min(_LANES, len(packed) - first)
+    m, whole = np.empty((d, d, _LANES), np.float32), np.empty((out.shape[1], _LANES), np.float32)
+    _inverses(packed, first, count, prior, root[0], weight, m)
+    _corner(m, root, whole)
+    for lane in range(count):
+        for p in range(len(whole)):
+            out[first + lane, p] = whole[p, lane]
 
 
 @fast_kernel
@@ -314,11 +330,11 @@ def _times(m: Singles, t: Singles, out: Singles) -> None:
 
 @fast_kernel
 def _diagonal(m: Singles, root: Singles, out: Singles) -> None:
-    """The diagonal of -U m U'."""
+    """The diagonal of -U m U': entries of `m`, of which there are most, are fetched once."""
     out[:] = 0
-    for p in range(len(m)):
-        for i in range(p, len(m)):
-            for j in range(p, i + 1):
+    for i in range(len(m)):
+        for j in range(i + 1):
+            for p in range(j + 1):
                 part = root[p, i] * root[p, j] * np.float32(1 if i == j else 2)
                 for lane in range(_LANES):
                     out[p, lane] -= part * m[i, j, lane]

@@ -104,24 +104,31 @@ def _tilts(y: Floats, logit: Floats, means: Floats, bound: float) -> tuple[Float
     Newton's method, whose derivative is the variance, from the mean before; bisection where it would leave the bracket.
     """
     tilts, variances, tilt = np.empty(len(means)), np.empty(len(means)), 0.0
+    found, variance = _moments(y, logit, tilt)
     for g in range(len(means)):
         low, high = -bound, bound
         for _ in range(_MOST_STEPS):
-            most = (logit + tilt * y).max()
-            total, first, second = 0.0, 0.0, 0.0
-            for x in range(len(y)):
-                p = np.exp(logit[x] + tilt * y[x] - most)
-                total, first, second = total + p, first + p * y[x], second + p * y[x] ** 2
-            found = first / total
-            variance = second / total - found * found
             if abs(found - means[g]) < _CLOSE:
                 break
             low, high = (tilt, high) if found < means[g] else (low, tilt)
             tilt += (means[g] - found) / max(variance, 1e-12)
             if not low < tilt < high:
                 tilt = (low + high) / 2
+            found, variance = _moments(y, logit, tilt)
         tilts[g], variances[g] = tilt, max(variance, _LEAST)
     return tilts, variances
+
+
+@kernel
+def _moments(y: Floats, logit: Floats, tilt: float) -> tuple[float, float]:
+    """Mean and variance at a tilt."""
+    most = (logit + tilt * y).max()
+    total, first, second = 0.0, 0.0, 0.0
+    for x in range(len(y)):
+        p = np.exp(logit[x] + tilt * y[x] - most)
+        total, first, second = total + p, first + p * y[x], second + p * y[x] ** 2
+    mean = first / total
+    return mean, second / total - mean * mean
 
 
 @kernel

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -86,38 +86,53 @@ class Prior:
     def dimensions(self) -> int:
         return len(self.covariance)
 
-    @property
+    @cached_property
     def root(self) -> Floats:
         """U, upper triangular, with L = U U'."""
         return np.ascontiguousarray(np.linalg.cholesky(self.covariance[::-1, ::-1])[::-1, ::-1])
 
+    @cached_property
+    def feature_back(self) -> Floats:
+        """U^-1 of the first coordinates, those that features explain."""
+        first = self.groups.shape[1]
+        return np.asarray(np.linalg.inv(self.root[:first, :first]))
+
+    def _believe(self, covariance: Floats) -> None:
+        """Another L, with another root."""
+        self.covariance = covariance
+        for name in ("root", "feature_back"):
+            self.__dict__.pop(name, None)
+
     def start_effect_at(self, variance: float) -> None:
         """Believe in this variance of the effect, the first coordinate, before rows are looked at."""
         self.covariance[0, 0] = self.start[0, 0] = variance
+        self._believe(self.covariance)
 
     def widen(self, variances: Floats) -> None:
         """More coordinates behind the others, of these variances and independent of everything."""
         more = np.diag(variances)
-        self.covariance, self.start = (block_diag(one, more) for one in (self.covariance, self.start))
+        self._believe(block_diag(self.covariance, more))
+        self.start = block_diag(self.start, more)
 
     def keep(self, dimensions: int) -> None:
         """The first coordinates alone."""
-        self.covariance, self.start = (one[:dimensions, :dimensions].copy() for one in (self.covariance, self.start))
+        self._believe(self.covariance[:dimensions, :dimensions].copy())
+        self.start = self.start[:dimensions, :dimensions].copy()
 
     def learn_weights(self, evidence: Evidence) -> None:
         """V: ridge with one precision a group, each a step nearer to MacKay's fixed point; group 0 keeps its prior."""
-        (q, dx), groups = self.groups.shape, self.groups.ravel()
-        back = np.linalg.inv(self.root[:dx, :dx])
-        gram = (back.T @ evidence.gram.reshape(q, q, dx, dx) @ back).transpose(0, 2, 1, 3).reshape(q * dx, q * dx)
+        (q, dx), groups, back = self.groups.shape, self.groups.ravel(), self.feature_back
+        whole = evidence.gram[_places(q)][:, _places(dx)].reshape(q, q, dx, dx)
+        gram = (back.T @ whole @ back).transpose(0, 2, 1, 3).reshape(q * dx, q * dx)
         right = (evidence.right @ back).ravel()
         covariance = inverse(gram + self.known + np.diag(self.ridge[groups]))
         theta = covariance @ right
         known = 1 - self.ridge[groups] * np.diag(covariance)
-        whole = theta + np.ravel(self.centre)
+        weights = theta + np.ravel(self.centre)
         for g in range(1, len(self.ridge)):
             member = groups == g
             if member.any():
-                size = whole[member] @ whole[member] + _COEFFICIENTS / self.default_ridge[g]
+                size = weights[member] @ weights[member] + _COEFFICIENTS / self.default_ridge[g]
                 self.ridge[g] = (known[member].sum() + _COEFFICIENTS) / size
         self.weights = theta.reshape(q, dx)
 
@@ -129,15 +144,15 @@ class Prior:
         S = evidence.scatter + pseudo * back @ self.start @ back.T
         e, u = np.linalg.eigh(_geometric((N + N.T) / 2, (S + S.T) / 2))
         new = root @ ((u * np.clip(e, 0.5, 2.0) ** 2) @ u.T) @ root.T
-        self.covariance = (new + new.T) / 2 + 1e-7 * np.eye(d)
+        self._believe((new + new.T) / 2 + 1e-7 * np.eye(d))
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """What rows say about their prior: sums over rows, added to in place, where its covariance is the identity.
 
-    `gram` and `right` are the normal equations of V, `total` the sum of B_i, `scatter` that of dev_i dev_i', over
-    `rows` rows with ratings.
+    `gram`, whose two factors are packed, and `right` are the normal equations of V, `total` the sum of B_i, `scatter`
+    that of dev_i dev_i', over `rows` rows with ratings.
     """
 
     gram: Floats
@@ -150,7 +165,8 @@ class Evidence:
     def none(cls, prior: Prior) -> Evidence:
         """Sums of nothing."""
         (q, dx), d = prior.groups.shape, prior.dimensions
-        return cls(np.zeros((q * q, dx * dx)), np.zeros((q, dx)), np.zeros((d, d)), np.zeros((d, d)), np.zeros(1))
+        gram = np.zeros((packed_size(q), packed_size(dx)))
+        return cls(gram, np.zeros((q, dx)), np.zeros((d, d)), np.zeros((d, d)), np.zeros(1))
 
     @property
     def sums(self) -> tuple[Floats, ...]:
@@ -198,7 +214,7 @@ def posterior(rows: Rows, prior: Prior, k: int, evidence: Evidence, *, weights_f
     if weights_first:
         solved = list(solved)
         prior.learn_weights(evidence)
-    weights = prior.weights @ np.linalg.inv(root[:dx, :dx]).T
+    weights = prior.weights @ prior.feature_back.T
     for piece, one in zip(pieces, solved, strict=True):
         expected, beta = rows.features[piece] @ weights, one.mean
         with threads_for(len(beta) * d * dx):
@@ -213,13 +229,10 @@ def posterior(rows: Rows, prior: Prior, k: int, evidence: Evidence, *, weights_f
 
 def posterior_covariances(rows: Rows, prior: Prior) -> Singles:
     """C_i of every row at the present prior, packed; the prior may have learned since the rows were made."""
-    packed, back = np.empty(rows.a.shape, np.float32), congruence(rows.root).T
-    within, seen = np.linalg.inv(prior.root) @ rows.root, rows.root[0].astype(np.float32)
-    precision = (within.T @ within).astype(np.float32)
-    for piece in _pieces(len(rows.h)):
-        with threads_for(len(rows.h[piece]) * len(seen) ** 3):
-            covariances(rows.a[piece], precision, seen, 1 / rows.observed_variance[piece], packed[piece])
-        packed[piece] = packed[piece] @ back
+    packed, root = np.empty(rows.a.shape, np.float32), rows.root.astype(np.float32)
+    within = np.linalg.inv(prior.root) @ rows.root
+    with threads_for(len(packed) * len(root) ** 3):
+        covariances(rows.a, (within.T @ within).astype(np.float32), root, 1 / rows.observed_variance, packed)
     return packed
 
 
@@ -248,7 +261,7 @@ def _solve(rows: Rows, piece: slice, prior: Prior, result: Posterior, evidence: 
         )
     with threads_for(len(pull) * packed_size(q) * packed_size(dx)):
         known = known_products(rows.features[piece], solved.covariance, dx)
-    evidence.gram[:] += known[_places(q)][:, _places(dx)]
+    evidence.gram[:] += known
     evidence.right[:] += rows.features[piece].T @ solved.mean[:, :dx]
     evidence.total[:] += solved.total.sum(axis=0, dtype=np.float64)[_places(d)].reshape(d, d)
     return solved
@@ -271,13 +284,12 @@ def _places(n: int) -> npt.NDArray[np.int64]:
 
 
 def _geometric(N: Floats, S: Floats) -> Floats:
-    """The positive matrix L with L N L = S."""
-    e, u = np.linalg.eigh(N)
-    e = np.maximum(e, 1e-10 * max(float(e.max()), 1e-12))
-    half, back = (u * np.sqrt(e)) @ u.T, (u / np.sqrt(e)) @ u.T
-    e, u = np.linalg.eigh(half @ S @ half)
+    """The positive matrix L with L N L = S, for a positive definite N: with N = H H' it is H'^-1 (H' S H)^1/2 H^-1."""
+    half = np.linalg.cholesky(N)
+    back = np.linalg.inv(half)
+    e, u = np.linalg.eigh(half.T @ S @ half)
     middle = (u * np.sqrt(np.maximum(e, 0))) @ u.T
-    return back @ middle @ back
+    return np.asarray(back.T @ middle @ back)
 
 
 def outer_gram(left: Floats, right: Floats, precision: Floats) -> Floats:

@@ -75,13 +75,15 @@ class Reader:
     def of(cls, tables: Mapping[int, Floats], family: LevelFamily) -> Reader:
         """From P[symbol | level] of every channel in use."""
         n, most = max(tables) + 1, max(table.shape[1] for table in tables.values())
-        guesses, explained = np.zeros((n, most, GRID)), np.zeros((n, GRID))
+        beside = np.zeros((len(family.y), n, most))
         for c, table in tables.items():
-            chance = family.table @ table
-            r = (family.table * family.y) @ table / np.maximum(chance, _RAREST)
-            guesses[c, : table.shape[1]] = r.T
-            explained[c] = (chance * (r - family.means[:, None]) ** 2).sum(axis=1) / family.variance
-        explained = np.clip(explained, _LEAST, 1.0)
+            beside[:, c, : table.shape[1]] = table
+        flat = beside.reshape(len(family.y), n * most)
+        chance = family.table @ flat
+        r = (family.table * family.y) @ flat / np.maximum(chance, _RAREST)
+        squares = (chance * (r - family.means[:, None]) ** 2).reshape(GRID, n, most).sum(axis=2)
+        explained = np.clip(np.ascontiguousarray(squares.T) / family.variance, _LEAST, 1.0)
+        guesses = np.ascontiguousarray(r.T).reshape(n, most, GRID)
         added = family.variance * (1 / explained - 1) if len(family.y) == 2 else np.zeros((0, GRID))
         return cls(guesses, explained, added, float(family.means[0]), family.spacing)
 
@@ -203,14 +205,14 @@ class Sweep:
             return BlockResult(rows=(block.every(_SAMPLE_EVERY, eta),))
         new = self._update(block, z - of_items, w, Evidence(*evidence))
         q = s.z.shape[1]
-        c, f = new.mean[:, :q], new.mean[:, q:]
         after = of_items + at_ratings(block, new.mean, self._zg)
-        self._count(block, eta, after, z, w, new, tally)
         rows = new.mean, block.every(_SAMPLE_EVERY, eta)
         if self.released is not None:
             noisy, weight = self.reader.read(block, after, self.residual)
             columns = {NOISY: noisy.astype(np.float32), WEIGHT: weight.astype(np.float32)}
             return BlockResult({self.released: after, **columns}, rows)
+        self._count(block, eta, after, z, w, new, tally)
+        c, f = new.mean[:, :q], new.mean[:, q:]
         self._tell_items(block, z, w, c, f, None if self.bold else new.factor_covariance, item_a, item_h)
         return BlockResult(rows=rows)
 
@@ -225,14 +227,10 @@ class Sweep:
         return np.column_stack([self.shared, self.sides.z])
 
     @cached_property
-    def _root(self) -> Floats:
-        return self.prior.root
-
-    @cached_property
     def _items_as_partners(self) -> Singles:
         s = self.sides
         covariance = None if s.items is None or self.bold else s.items.factor_covariance
-        return _partners(self._zg, covariance, self._root)
+        return _partners(self._zg, covariance, self.prior.root)
 
     @cached_property
     def _item_moments(self) -> Floats:
@@ -247,7 +245,7 @@ class Sweep:
         a, h = np.zeros((n, packed_size(d)), np.float32), np.zeros((n, d))  # a user is in one block
         _normal(np.arange(n), block.indptr, block.items, _DIRECT, rest, w, self._items_as_partners, a, h)
         observed = self.observation.value[who], self.observation.variance[who]
-        return posterior(Rows(self._root, a, h, *observed, s.x[who], block.counts > 0), self.prior, k, evidence)
+        return posterior(Rows(self.prior.root, a, h, *observed, s.x[who], block.counts > 0), self.prior, k, evidence)
 
     def _tell_items(
         self, block: Block, z: Floats, w: Floats, c: Floats, f: Floats, covariance: Singles | None, a: Floats, h: Floats

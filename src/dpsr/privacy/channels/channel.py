@@ -11,7 +11,7 @@ read at the draw's own place in a stream, so that a draw repeated is the same dr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -72,21 +72,11 @@ class Sampler:
     @cached_property
     def _guide(self) -> tuple[Symbols, int]:
         """For each row and leading bit pattern, the symbol if it is decided already, else a mark."""
-        return remembered_guide(self._cumulative.tobytes(), len(self.weights))
-
-
-@lru_cache(maxsize=8)  # audits draw from the same few tables thousands of times
-def remembered_guide(cumulative: bytes, n_rows: int) -> tuple[Symbols, int]:
-    """`Sampler._guide` of a table of cumulated weights with so many rows."""
-    bits = min(16, max(6, (_GUIDE_BYTES // (2 * n_rows)).bit_length() - 1))
-    width = 1 << (BITS - bits)
-    starts = np.arange(1 << bits, dtype=np.uint64) * np.uint64(width)
-    guide = np.empty((n_rows, 1 << bits), dtype=np.uint16)
-    for row, edges in zip(guide, np.frombuffer(cumulative, dtype=np.uint64).reshape(n_rows, -1), strict=True):
-        first = np.searchsorted(edges, starts, side="right")
-        last = np.searchsorted(edges, starts + np.uint64(width - 1), side="right")
-        row[:] = np.where(first == last, first, _UNDECIDED)
-    return guide, 16 - bits
+        n_rows = len(self.weights)
+        bits = min(16, max(6, (_GUIDE_BYTES // (2 * n_rows)).bit_length() - 1))
+        guide = np.empty((n_rows, 1 << bits), dtype=np.uint16)
+        _fill_guide(self._cumulative, np.uint64(BITS - bits), guide)
+        return guide, 16 - bits
 
 
 def to_weights(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
@@ -95,6 +85,19 @@ def to_weights(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]
     missing = (1 << BITS) - weights.sum(axis=1)
     weights[np.arange(len(weights)), weights.argmax(axis=1)] += missing
     return weights.astype(np.uint64)
+
+
+@kernel
+def _fill_guide(cumulative: Words, shift: np.uint64, guide: Symbols) -> None:
+    """For patterns in ascending order: the first edge above the first word with that pattern, and above the last."""
+    for i in range(len(guide)):
+        edges, first = cumulative[i], 0
+        for pattern in range(guide.shape[1]):
+            start = np.uint64(pattern) << shift
+            while edges[first] <= start:  # the last edge is 2**BITS, above every word
+                first += 1
+            decided = edges[first] > start + ((np.uint64(1) << shift) - np.uint64(1))
+            guide[i, pattern] = first if decided else 0xFFFF
 
 
 @kernel
