@@ -161,7 +161,7 @@ def test_leading_eigenvectors_are_those_of_the_whole_matrix():
 def rows(x):
     """One person's strengths over all cells."""
     cells = np.flatnonzero(x)
-    return PeopleRows(np.array([0, len(cells)]), cells, x[cells], np.arange(len(cells)))
+    return PeopleRows(np.array([0, len(cells)]), cells, x[cells])
 
 
 def lifts(side, x):

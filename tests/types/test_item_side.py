@@ -18,7 +18,7 @@ def world(seed=0):
     rng = np.random.default_rng(seed)
     cells = np.concatenate([np.sort(rng.choice(CELLS, RATED, replace=False)) for _ in range(PEOPLE)])
     values = 0.4 * rng.normal(size=len(cells))
-    return PeopleRows(np.arange(0, RATED * PEOPLE + 1, RATED), cells, values, np.arange(len(cells)))
+    return PeopleRows(np.arange(0, RATED * PEOPLE + 1, RATED), cells, values)
 
 
 def learned(rows, weight=1.0, left_out=None):
@@ -63,7 +63,7 @@ def test_own_ratings_that_were_never_weighed_are_not_taken_out():
 
 def test_an_effect_made_of_one_rating_alone_tells_its_person_next_to_nothing():
     """Extremal: nobody else rated these cells, so without the own rating nothing is known of them."""
-    rows = PeopleRows(np.array([0, 20]), np.arange(20), np.where(np.arange(20) % 2, 0.8, -0.8), np.arange(20))
+    rows = PeopleRows(np.array([0, 20]), np.arange(20), np.where(np.arange(20) % 2, 0.8, -0.8))
     side = learned(rows)
     assert side.own_side(rows).coefficients[0, 1] > 0.5
     assert side.own_side_of_fitted(rows).coefficients[0, 1] == pytest.approx(0, abs=0.06)

@@ -45,7 +45,7 @@ def rows_of(*people):
     people = [np.sort(np.asarray(one, dtype=np.int64)) for one in people]
     cells = np.concatenate(people).astype(np.int64)
     pointers = np.concatenate([[0], np.cumsum([len(one) for one in people])])
-    return PeopleRows(pointers, cells, np.ones(len(cells)), np.arange(len(cells)))
+    return PeopleRows(pointers, cells, np.ones(len(cells)))
 
 
 def tilts(placed, *people):

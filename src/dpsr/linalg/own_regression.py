@@ -26,15 +26,11 @@ from dpsr.linalg.compiled import fast_kernel, kernel
 
 @dataclass(frozen=True, eq=False, repr=False)  # a generated repr would show values
 class PeopleRows:
-    """Everybody's rows; `y`, in half-widths around the midpoint, are means where items share a cell.
-
-    `source` says which of the ratings that a row was made of came first.
-    """
+    """Everybody's rows; `y`, in half-widths around the midpoint, are means where items share a cell."""
 
     indptr: Ints
     cells: Ints
     y: Floats
-    source: Ints
 
     @classmethod
     def by_cell(cls, indptr: Ints, cells: Ints, y: Floats) -> PeopleRows:
@@ -43,10 +39,10 @@ class PeopleRows:
 
 
 @kernel
-def _one_row_per_cell(indptr: Ints, cells: Ints, y: Floats) -> tuple[Ints, Ints, Floats, Ints]:
+def _one_row_per_cell(indptr: Ints, cells: Ints, y: Floats) -> tuple[Ints, Ints, Floats]:
     """Each person's rows, cells ascending; values in one cell become their mean, rows without a cell (-1) go."""
     ptr, to = np.zeros(len(indptr), np.int64), 0
-    out_cells, out_y, source = np.empty(len(cells), np.int64), np.empty(len(cells)), np.empty(len(cells), np.int64)
+    out_cells, out_y = np.empty(len(cells), np.int64), np.empty(len(cells))
     for u in range(len(indptr) - 1):
         first, last = indptr[u], indptr[u + 1]
         order = np.argsort(cells[first:last], kind="mergesort")
@@ -59,10 +55,10 @@ def _one_row_per_cell(indptr: Ints, cells: Ints, y: Floats) -> tuple[Ints, Ints,
                 many += 1
                 out_y[to - 1] += (y[first + i] - out_y[to - 1]) / many
             else:
-                out_cells[to], out_y[to], source[to], many = c, y[first + i], first + i, 1
+                out_cells[to], out_y[to], many = c, y[first + i], 1
                 to += 1
         ptr[u + 1] = to
-    return ptr, out_cells[:to], out_y[:to], source[:to]
+    return ptr, out_cells[:to], out_y[:to]
 
 
 @fast_kernel

@@ -125,8 +125,9 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
         _, on_scale = self.scale.locate(ratings)
         if not on_scale.all():
             raise ParameterError(f"every rating lies on this release's scale, {self.scale}; not all of these do.")
-        rows = own_rows(np.array([0, len(cells)]), cells, self.scale, ratings)
-        return rows, self.side.with_curves(self.side.own_side(rows), rows, order.places())
+        pointers = np.array([0, len(cells)])
+        rows, places = own_rows(pointers, cells, self.scale, ratings), own_places(pointers, cells, order.places())
+        return rows, self.side.with_curves(self.side.own_side(rows), rows, places)
 
 
 def check_takes_new_people(release: object) -> ItemRelease:
@@ -143,6 +144,11 @@ def own_rows(indptr: Ints, cells: Ints, scale: Scale, values: Floats) -> PeopleR
     """Each person's rows by cell; ratings of items that share a cell become their mean, those without a cell go."""
     y = (values - scale.midpoint) / (scale.width / 2)
     return PeopleRows.by_cell(indptr.astype(np.int64), cells, y)
+
+
+def own_places(indptr: Ints, cells: Ints, places: Ints) -> Ints:
+    """The place of each of these rows in the order of ids; items that share a cell have one between them."""
+    return PeopleRows.by_cell(indptr.astype(np.int64), cells, places.astype(np.float64)).y.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -238,9 +244,11 @@ class PersonalisedPeople(PersonalWithoutPeople[ItemRelease]):
         return self._fit(*self._rows(people))
 
     def _rows(self, people: Ints) -> tuple[PeopleRows, Ints]:
-        """Own rows of people, and the place of each of their ratings in the order of ids."""
+        """Own rows of people, and the place of each in the order of ids."""
         indptr, items, values = self._opened(people)
-        return own_rows(indptr, self._cells[items], self.release.scale, values), self.order.places()[items]
+        cells = self._cells[items]
+        places = own_places(indptr, cells, self.order.places()[items])
+        return own_rows(indptr, cells, self.release.scale, values), places
 
     def _fit(self, rows: PeopleRows, places: Ints) -> OwnSide:
         side = self.release.side

@@ -206,12 +206,12 @@ class ItemSide:
         return OwnSide(own.level, *fitted)
 
     def with_curves(self, own: OwnSide, rows: PeopleRows, places: Ints) -> OwnSide:
-        """The same people with curves of their residuals along the order of ids; `places` are those of their ratings.
+        """The same people with curves of their residuals along the order of ids; `places` are those of their rows.
 
         Nobody else's ratings tell of it, and nothing is asked for it.
         """
         variances = self.residual + self.uncertainty[rows.cells]
-        return replace(own, curves=OwnCurves.of(rows.indptr, places[rows.source], own.residuals, variances))
+        return replace(own, curves=OwnCurves.of(rows.indptr, places, own.residuals, variances))
 
     def predict(self, own: OwnSide, people: Ints, cells: Ints, places: Ints | None = None) -> Floats:
         """Ratings of pairs, inside the scale; `people` are numbers in `own`, a cell of -1 is an unknown item.
