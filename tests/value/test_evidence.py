@@ -296,6 +296,26 @@ def test_ratings_that_were_held_out_tell_how_far_factors_are_right(size):
     assert abs(state.factor_slope(learning.reader(), HELD_OUT)) < 0.25 / size
 
 
+def test_a_residual_is_not_believed_right_after_directions_were_found(monkeypatch):
+    """They explain chance in the ratings that they were found in: people with few ratings, and no taste at all."""
+    design, rng = design_of(3_000, 400, 0.01, 6), np.random.default_rng(6)
+    levels = np.rint((0.3 * rng.normal(size=design.census.n_ratings) + 1) / 2 * 40).clip(0, 40).astype(np.int64)
+    learning, sweep, residuals = state_of(design, levels), EvidenceState.sweep, []
+
+    def watched(state, *given, **how):
+        before = state.residual
+        moved = sweep(state, *given, **how)
+        residuals.append((before, state.residual))
+        return moved
+
+    monkeypatch.setattr(EvidenceState, "sweep", watched)
+    before = learning.state.residual
+    learning.try_factors()
+    (_, first), (second, _) = residuals[1:3]
+    assert first < 0.8 * float(Y[levels].var()), "the first sweep takes chance for taste"
+    assert second == before
+
+
 def test_where_nearly_all_ratings_are_fives_no_factors_are_made_of_the_others(monkeypatch):
     """A few ones, eight deviations off: believed, factors fit them and predict worse than one constant does."""
     rng = np.random.default_rng(5)

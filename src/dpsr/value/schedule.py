@@ -123,8 +123,10 @@ class Learning:
         state, before = self.state, self.state.residual
         state.find_factors(self.reader(_HELD_OUT), compare=False)
         self.sweep_items(_HELD_OUT)
-        for _ in range(_TRIAL):
+        for done in range(_TRIAL):
             state.sweep(self.reader(_HELD_OUT), self.observations)
+            if done == 0:  # directions explain the ratings that they were just found in better than any others
+                state.residual = before
         if state.factor_slope(self.reader(), _HELD_OUT) < _BORNE_OUT:
             state.forget_factors()
             state.residual = before
