@@ -5,8 +5,10 @@ import sys
 import time
 
 import pytest
+from small_ratings import options, write_csv
 
 from dpsr.cli.interrupts import check, interruptible, too_late
+from dpsr.privacy.ledger.ledger import Ledger
 
 
 def interrupted_in(module, done):
@@ -101,3 +103,33 @@ def test_an_interrupt_that_waits_stops_a_command_before_it_is_too_late():
     with pytest.raises(KeyboardInterrupt):
         command()
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def renamed_interrupt(*asked):
+    """What DuckDB makes of a signal that comes while it is at work: an error of its own, in these words or others."""
+    try:
+        signal.raise_signal(signal.SIGTERM)
+    except KeyboardInterrupt:
+        raise RuntimeError("Query interrupted") from None
+
+
+def test_what_a_library_makes_of_an_interrupt_is_the_interrupt():
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        renamed_interrupt()
+    with pytest.raises(RuntimeError, match="its own"), interruptible():
+        raise RuntimeError("an error of its own")
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_a_release_that_is_interrupted_while_ratings_are_sorted_says_so(dpsr, tmp_path, monkeypatch, chosen):
+    """It ended in a traceback and with the exit code of a check that failed."""
+    write_csv(tmp_path / "ratings.csv")
+    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "2")
+    monkeypatch.setattr("dpsr.data.ingest.fill", renamed_interrupt)
+    work = ["--work", tmp_path / "w"] if chosen else []
+    words = [*options(tmp_path / "out" / "r"), "--engine", "disk", "--ledger", tmp_path / "l.db", *work]
+    outcome = dpsr("release", tmp_path / "ratings.csv", *words)
+    assert outcome.code == 130
+    assert outcome.err.endswith("interrupted; nothing was written; nothing was charged to the ledger.\n")
+    assert ledger.budget().charges == 0
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "ratings.csv"]
