@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import signal
 
 import pytest
 from small_ratings import options, write_csv
@@ -177,3 +178,46 @@ def test_an_interrupt_says_that_the_same_command_goes_on(release, ledger, tmp_pa
     assert "was charged before that and stays spent. The same command goes on from the working folder" in outcome.err
     assert release().code == 0
     assert paid(ledger) == (1, 1)
+
+
+@pytest.mark.parametrize("work", [True, False])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_comes_when_the_release_is_recorded_is_too_late(
+    dpsr, release, ledger, tmp_path, monkeypatch, number, work
+):
+    """The folder was discarded between its record and its place: paid for, said not to be there, and gone."""
+    real = Ledger.record
+
+    def recorded(*asked, **named):
+        digest = real(*asked, **named)
+        signal.raise_signal(number)
+        return digest
+
+    monkeypatch.setattr(Ledger, "record", recorded)
+    words = [*options(tmp_path / "r", epsilon="2"), "--ledger", tmp_path / "l.db"]
+    outcome = release() if work else dpsr("release", tmp_path / "ratings.csv", *words)
+    assert outcome.code == 0, outcome.err
+    assert paid(ledger) == (1, 1)
+    assert dpsr("verify", tmp_path / "r", "--ledger", tmp_path / "l.db").code == 0
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_record_whose_answer_is_lost_is_looked_up(release, ledger, tmp_path, monkeypatch, recorded):
+    """A server that ends while it commits: the release was recorded, and thrown away as if it had not been."""
+    real = Ledger.record
+
+    def unanswered(*asked, **named):
+        if recorded:
+            real(*asked, **named)
+        raise LedgerError("the ledger cannot be used: the connection was closed.")
+
+    with monkeypatch.context() as during:
+        during.setattr(Ledger, "record", unanswered)
+        outcome = release()
+    assert outcome.code == (0 if recorded else 2), outcome.err
+    assert (tmp_path / "r").exists() == recorded
+    assert paid(ledger) == (1, int(recorded))
+    if not recorded:
+        assert "The same command goes on from the working folder, without another charge" in outcome.err
+        assert release().code == 0
+        assert paid(ledger) == (1, 1)

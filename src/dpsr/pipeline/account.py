@@ -168,10 +168,20 @@ class Account:
         )
 
     def record_once(self, charge: Charge, certificate: Certificate, manifest: str) -> None:
-        """Write down the folder a charge paid for; the same folder again is no news."""
-        recorded = [event.manifest for event in self.ledger.history(self.dataset) if event.charge == charge.id]
-        if manifest not in recorded:
+        """Write down the folder a charge paid for; the same folder again is no news.
+
+        A server that ends while it commits has the entry although its answer is lost, so an error is looked up.
+        """
+        try:
             self.ledger.record(charge, certificate, manifest=manifest)
+        except LedgerError:
+            if self.manifest_of(charge.id) != manifest:
+                raise
+
+    def manifest_of(self, charge_id: str) -> str | None:
+        """The SHA-256 of the manifest of the release that a charge has paid for; None if there is no such release."""
+        events = [event for event in self.ledger.history(self.dataset) if event.kind == "release"]
+        return next((event.manifest for event in events if event.charge == charge_id), None)
 
     def was_charged(self) -> bool | None:
         """The ledger alone knows; None if it does not answer."""

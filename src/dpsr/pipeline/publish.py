@@ -105,7 +105,7 @@ def publish(
     catalogue: Catalogue | None = None,
     people: int | None = None,
 ) -> Published:
-    """Make the release and put it in its place. `last_call` is called when only the rename is left.
+    """Make the release and put it in its place. `last_call` is called when only record and rename are left.
 
     With an `account` it is charged to a ledger; with a `signer` it is signed; a `catalogue` gives items their titles.
     `people` are made up where real ones are protected: the usual number unless told, 0 for none.
@@ -122,9 +122,11 @@ def publish(
             if account is None:
                 contents = _finished(_made(estimator, ratings, journal, None), catalogue, people)
                 certificate, digest = contents.certificate, _write(contents, None, draft, signer)
+                last_call()
             else:
-                certificate, digest = _charged(ratings, estimator, draft, account, journal, signer, catalogue, people)
-            last_call()
+                certificate, digest = _charged(
+                    ratings, estimator, draft, account, journal, signer, last_call, catalogue, people
+                )
     except MemoryError:
         error = ReleaseError("there is not enough memory for these ratings. Run it on a larger machine.")
         raise _with_the_price(error, account, journal) from None
@@ -140,6 +142,7 @@ def _charged(
     account: Account,
     journal: Journal | None,
     signer: SigningKey | None,
+    last_call: Callable[[], None],
     catalogue: Catalogue | None,
     people: int | None,
 ) -> tuple[Certificate, str]:
@@ -149,7 +152,8 @@ def _charged(
     contents = _finished(_made(paid, ratings, journal, charge.reference), catalogue, people)
     charge.check(contents.certificate)
     digest = _write(contents, account.budget, draft, signer)
-    account.ledger.record(charge, contents.certificate, manifest=digest)
+    last_call()  # before the record: what is stopped after it has been paid for and is not there
+    account.record_once(charge, contents.certificate, digest)
     return contents.certificate, digest
 
 
