@@ -221,3 +221,94 @@ def test_a_record_whose_answer_is_lost_is_looked_up(release, ledger, tmp_path, m
         assert "The same command goes on from the working folder, without another charge" in outcome.err
         assert release().code == 0
         assert paid(ledger) == (1, 1)
+
+
+def die_at_the_rename(monkeypatch, path):
+    """The process ends when the release is to get its place: nobody tidies up, and its lock is gone with it."""
+    real = os.rename
+
+    def died(draft, target):
+        if target == path:
+            raise KilledError
+        real(draft, target)
+
+    monkeypatch.setattr(os, "rename", died)
+    monkeypatch.setattr("dpsr.release.atomic._discard", lambda *_: None)
+
+
+@pytest.mark.parametrize("work", [True, False])
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_release_that_was_killed_between_record_and_rename_gets_its_place(
+    dpsr, release, ledger, tmp_path, monkeypatch, work, empty
+):
+    """It was thrown away by the next run, which was charged once more, and refused where the budget was for one."""
+    if empty:
+        (tmp_path / "r").mkdir()
+
+    def run():
+        words = [*options(tmp_path / "r", epsilon="1"), "--ledger", tmp_path / "l.db"]
+        return release() if work else dpsr("release", tmp_path / "ratings.csv", *words)
+
+    with monkeypatch.context() as during:
+        die_at_the_rename(during, tmp_path / "r")
+        with pytest.raises(KilledError):
+            run()
+    assert paid(ledger) == (1, 1)
+    assert not (tmp_path / "r" / "manifest.json").exists()
+    outcome = run()
+    assert outcome.code == 2
+    assert "the release r had been charged and recorded when its run was killed" in outcome.err
+    assert "It is in its place now, and nothing more was charged" in outcome.err
+    assert paid(ledger) == (1, 1)
+    assert dpsr("verify", tmp_path / "r", "--ledger", tmp_path / "l.db").code == 0
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "r", "ratings.csv"], "no raw block is left"
+    assert "the folder r exists already" in run().err
+
+
+@pytest.mark.parametrize("change", ["unrecorded", "another ledger", "a byte", "a file more", "taken", "replaced"])
+def test_no_other_draft_gets_a_place(dpsr, tmp_path, monkeypatch, change):
+    write_csv(tmp_path / "ratings.csv")
+    ledger, words = Ledger.create(str(tmp_path / "l.db"), "films", "9"), options(tmp_path / "r", epsilon="1")
+    other = Ledger.create(str(tmp_path / "other.db"), "films", "9")
+
+    def run(*more, book="l.db"):
+        return dpsr("release", tmp_path / "ratings.csv", *words, "--ledger", tmp_path / book, *more)
+
+    if change in ("taken", "replaced"):
+        assert run().code == 0
+    with monkeypatch.context() as during:
+        die_at_the_rename(during, tmp_path / "r")
+        if change == "unrecorded":
+            during.setattr(Ledger, "record", lambda *_, **__: "")
+        with pytest.raises(KilledError):
+            run(*(["--force"] if (tmp_path / "r").exists() else []))
+    (draft,) = tmp_path.glob(".r.*.partial/r")
+    if change == "a byte":
+        (draft / "card.html").write_text((draft / "card.html").read_text() + " ")
+    elif change == "a file more":
+        (draft / "ratings.csv").write_text("ann,i1,5")
+    there = (tmp_path / "r" / "manifest.json").read_bytes() if (tmp_path / "r").exists() else None
+    before = ledger.budget().charges
+    outcome = run(*(["--force"] if change == "replaced" else []), book="other.db" if "ledger" in change else "l.db")
+    assert not any(tmp_path.glob(".r.*"))
+    if change == "taken":
+        assert "the folder r exists already" in outcome.err
+        assert (tmp_path / "r" / "manifest.json").read_bytes() == there
+        assert ledger.budget().charges == before
+        return
+    assert outcome.code == 0, outcome.err
+    assert (other if "ledger" in change else ledger).budget().charges == (1 if "ledger" in change else before + 1)
+
+
+def test_raw_ratings_of_a_release_that_is_in_its_place_are_deleted(release, ledger, tmp_path, monkeypatch):
+    """Killed when only the working folder was left to clear: going on from it would have been a second charge."""
+    with monkeypatch.context() as during:
+        during.setattr("dpsr.engine.work_folder.clear", lambda folder: [])
+        assert release().code == 0
+    assert (tmp_path / "w" / "run.json").exists()
+    outcome = release()
+    assert outcome.code == 2
+    assert "the folder r exists already" in outcome.err
+    assert "raw ratings" not in outcome.err
+    assert not (tmp_path / "w").exists()
+    assert paid(ledger) == (1, 1)

@@ -155,7 +155,10 @@ def release(
         try:
             check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
         except ReleaseError as error:
-            left = "" if work is None else left_behind(work)
+            left = ""
+            if work is not None:
+                released = account is not None and account.is_released(noted_charge(work), out_dir)
+                left = left_behind(work, released=released)
             raise ReleaseError(f"{error} {left}".rstrip()) from error
         when = timestamp if timestamps else ""
         reading: Reading | LikesReading = LikesReading(ratings, user, item, weight, "", delimiter, query)

@@ -16,6 +16,7 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ import pyarrow as pa
 
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import as_written, check_epsilon, written_up
+from dpsr.certify.folder import MANIFEST, sha256_of
 from dpsr.errors import LedgerError, PrivacyError
 from dpsr.privacy.ledger.event import Event
 from dpsr.privacy.ledger.ledger import Budget, Charge, Ledger
@@ -111,7 +113,7 @@ class Account:
     ) -> Account:
         """The budget of `dataset`, or of the only data set in the ledger, for a release at `epsilon`.
 
-        The price is the decimal somebody wrote, so that ten times 0.1 is 1; one that is not left is refused here.
+        The price is the decimal somebody wrote, so that ten times 0.1 is 1; whether it is left, `check_budget` says.
         `resumes` is the id under which a killed run, which this one goes on from, was to be charged.
         """
         price, ledger = as_written(check_epsilon(epsilon)), Ledger.open(url)
@@ -120,12 +122,16 @@ class Account:
         paid = None if resumes is None else ledger.unused_charge(budget.dataset, resumes)
         if resumes and paid and (paid.epsilon, paid.delta, budget.unit) == (price, price_delta, unit):
             return replace(account, charge_id=resumes, paid=paid)
-        budget.check(price, price_delta, unit)
         return account
 
     @property
     def budget(self) -> Budget:
         return self.ledger.budget(self.dataset)
+
+    def check_budget(self) -> None:
+        """Refuse a price that is not left, or for another unit, unless it was paid before."""
+        if self.paid is None:
+            self.budget.check(self.price, self.price_delta, self.unit)
 
     def mismatch(self, fingerprint: str | None) -> Mismatch | None:
         """Why these ratings may not be the ones the name stands for; None if they are, or somebody answered for it."""
@@ -182,6 +188,13 @@ class Account:
         """The SHA-256 of the manifest of the release that a charge has paid for; None if there is no such release."""
         events = [event for event in self.ledger.history(self.dataset) if event.kind == "release"]
         return next((event.manifest for event in events if event.charge == charge_id), None)
+
+    def is_released(self, charge_id: str | None, folder: Path) -> bool:
+        """Whether a folder is the one that a charge has paid for, as far as the ledger answers."""
+        with suppress(LedgerError, OSError):
+            found = None if charge_id is None else self.manifest_of(charge_id)
+            return found is not None and found == sha256_of((folder / MANIFEST).read_bytes())
+        return False
 
     def was_charged(self) -> bool | None:
         """The ledger alone knows; None if it does not answer."""

@@ -33,14 +33,17 @@ from dpsr.pipeline.estimator import announce, check_enough
 from dpsr.pipeline.likes import check_likes
 from dpsr.pipeline.made_up import check_made_up, with_made_up
 from dpsr.pipeline.paper import PaperDPSR
+from dpsr.pipeline.verification import recorded_in
 from dpsr.privacy.ledger.ledger import Budget, Charge
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, atomic_folder, check_disk_space, check_target, expected_bytes, write_release
-from dpsr.release.atomic import clear_leftovers
+from dpsr.release.atomic import clear_leftovers, finish_killed
+from dpsr.release.folder.examination import examine
 from dpsr.release.folder.write import AnyContents
 from dpsr.release.keys import SigningKey
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
+from dpsr.release.verify import verification
 from dpsr.report import Budget as CardBudget
 from dpsr.report import folder_pages
 from dpsr.types import Catalogue, Census
@@ -66,9 +69,19 @@ def check_order(
     overwrite: bool,
     signer: SigningKey | None = None,
 ) -> None:
-    """Refuse what needs no ratings to be refused; what killed runs left beside the target goes in any case."""
+    """Refuse what needs no ratings to be refused; what killed runs left beside the target goes in any case.
+
+    But one of them may have been killed between record and rename. That release was paid for: it gets its place, and
+    this run, which would have been charged for another, ends here.
+    """
     check_epsilon(estimator.epsilon)
     estimator.check()
+    if account is not None and finish_killed(target, lambda draft: _is_recorded(draft, account)):
+        raise ReleaseError(
+            f"the release {target.name} had been charged and recorded when its run was killed, and only its rename was "
+            "missing. It is in its place now, and nothing more was charged. Look at it with dpsr verify; for another "
+            "release, choose another name."
+        )
     clear_leftovers(target)
     clear_dead_runs(target.parent)
     check_target(target, overwrite=overwrite)
@@ -76,6 +89,17 @@ def check_order(
         return
     nobody = "no ledger takes" if account is not None else "nobody signs"
     check_payable(seeded=estimator.random_state is not None, as_published=estimator.as_published, nobody=nobody)
+    if account is not None:
+        account.check_budget()
+
+
+def _is_recorded(draft: Path, account: Account) -> bool:
+    """Whether a folder holds, and is the one that the ledger recorded for its charge."""
+    try:
+        found = verification(examine(draft))
+    except ReleaseError:
+        return False
+    return not recorded_in(found, account.ledger.history(account.dataset)).fails
 
 
 def check_table(ratings: RawRows, target: Path) -> None:

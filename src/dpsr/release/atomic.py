@@ -7,7 +7,7 @@
 A rename is atomic. Replacing a folder exchanges the two in one step where the system can (Linux); elsewhere the old one
 steps aside for a moment, and whoever finds it there without its successor puts it back. A killed run leaves its hidden
 draft behind, which may hold people's own lists: the next run with the same target removes it, unless its owner still
-holds the lock on it.
+holds the lock on it. A finished one that was paid for and recorded it puts into its place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,27 @@ def clear_leftovers(path: Path) -> None:
                 os.rename(root / _ASIDE, path)
             shutil.rmtree(root, ignore_errors=True)
             os.close(handle)
+
+
+def finish_killed(path: Path, owed: Callable[[Path], bool]) -> bool:
+    """Put the finished draft of a killed run into its place if it is `owed` to somebody; whether there was one.
+
+    Only where nothing is: a draft beside a release may be the older one, which was just replaced.
+    """
+    for root in _drafts(path):
+        with suppress(OSError):
+            handle, draft = lock(root), root / path.name  # fails while its owner lives
+            try:
+                finished = draft.is_dir() and not draft.is_symlink() and not (root / _ASIDE).exists()
+                if finished and owed(draft):
+                    os.rename(draft, path)  # refused by the system if a folder with files is there
+                    with suppress(OSError):  # it is there; some network disks cannot force a folder
+                        sync(path.parent)
+                    shutil.rmtree(root, ignore_errors=True)
+                    return True
+            finally:
+                os.close(handle)
+    return False
 
 
 def sync_tree(folder: Path) -> None:
