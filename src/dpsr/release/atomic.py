@@ -1,7 +1,7 @@
 """Folders and files that are there whole or not at all, also on kill -9, a full disk or lost power.
 
     .NAME.XXXXXXXXXXXX.partial/NAME     a release folder is written here, beside its place, so that a rename is enough
-    .NAME.XXXXXXXXXXXX.partial          a table in a file of its own, such as everybody's lists, is written here
+    .NAME.XXXXXXXXXXXX.partial          a file of its own, such as a key or everybody's lists, is written here
     NAME                                renamed to, after every byte is on disk
 
 A rename is atomic. Replacing a folder exchanges the two in one step where the system can (Linux); elsewhere the old one
@@ -20,7 +20,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -249,25 +249,49 @@ FORMATS = (".parquet", ".csv")
 def atomic_table(path: Path, schema: pa.Schema, *, overwrite: bool = False) -> Iterator[Any]:
     """A writer with `write_table`; the file is there once the block ends well, and nothing is left otherwise."""
     check_file(path, overwrite=overwrite)
-    _clear_table_drafts(path)
-    draft, held = path.parent / f".{path.name}.{secrets.token_hex(6)}.partial", -1
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            with suppress(OSError, ImportError):  # without locks (some network disks, Windows) nobody removes it
-                held = lock(draft)
+        with _draft_of(path, 0o600) as (draft, file):
             writer = pq.ParquetWriter if path.suffix.lower() == ".parquet" else pacsv.CSVWriter
             with writer(file, schema) as rows:
                 yield rows
-            file.flush()
-            os.fsync(file.fileno())
-        draft.chmod(0o644)
-        os.replace(draft, path)
+            _force(file)
+            draft.chmod(0o644)
+            os.replace(draft, path)
     except OSError as error:
         raise ReleaseError(
             f"{path.name} could not be written: {error.strerror or error}. Nothing was left behind. "
             "Choose a place with enough room that you may write to."
         ) from error
+
+
+def write_new_file(path: Path, content: bytes, mode: int) -> None:
+    """A file with these rights, whole or not at all; FileExistsError if anything has its name, which is kept."""
+    with _draft_of(path, mode) as (draft, file):
+        file.write(content)
+        _force(file)
+        try:
+            os.link(draft, path)  # refused by the system if anything is there, as no rename is
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            if os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+            os.rename(draft, path)
+        with suppress(OSError):  # it is there; some network disks cannot force a folder
+            sync(path.parent)
+
+
+@contextmanager
+def _draft_of(path: Path, mode: int) -> Iterator[tuple[Path, BinaryIO]]:
+    """A hidden file beside `path` to write to, locked while this process lives, and gone afterwards under that name."""
+    _clear_file_drafts(path)
+    draft, held = path.parent / f".{path.name}.{secrets.token_hex(6)}.partial", -1
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            with suppress(OSError, ImportError):  # without locks (some network disks, Windows) nobody removes it
+                held = lock(draft)
+            yield draft, file
     finally:
         with suppress(OSError):
             draft.unlink()
@@ -275,7 +299,12 @@ def atomic_table(path: Path, schema: pa.Schema, *, overwrite: bool = False) -> I
             os.close(held)
 
 
-def _clear_table_drafts(path: Path) -> None:
+def _force(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _clear_file_drafts(path: Path) -> None:
     """Remove drafts of killed runs."""
     for draft in sorted(path.parent.glob(f".{_escaped(path.name)}.{'[0-9a-f]' * 12}.partial")):
         if draft.is_file() and not draft.is_symlink():
