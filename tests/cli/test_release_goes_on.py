@@ -223,6 +223,38 @@ def test_a_record_whose_answer_is_lost_is_looked_up(release, ledger, tmp_path, m
         assert paid(ledger) == (1, 1)
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_record_that_nobody_can_ask_about_is_decided_by_the_next_run(
+    dpsr, release, ledger, tmp_path, monkeypatch, recorded
+):
+    """The server ends while it commits, and stays away: what it had recorded was deleted, and charged once more."""
+    real = Ledger.record
+
+    def gone(*asked, **named):
+        raise LedgerError("the ledger cannot be used: nobody is there.")
+
+    def unanswered(*asked, **named):
+        if recorded:
+            real(*asked, **named)
+        for name in ("history", "was_charged"):
+            during.setattr(Ledger, name, gone)
+        gone()
+
+    with monkeypatch.context() as during:
+        during.setattr(Ledger, "record", unanswered)
+        outcome = release()
+    assert outcome.code == 2
+    assert "The same command finds out later whether it was recorded" in outcome.err
+    assert "may have been charged. The same command goes on from the working folder" in outcome.err
+    assert not (tmp_path / "r").exists()
+    outcome = release()
+    assert ("only its rename was missing" in outcome.err) == recorded
+    assert outcome.code == (2 if recorded else 0), outcome.err
+    assert paid(ledger) == (1, 1)
+    assert dpsr("verify", tmp_path / "r", "--ledger", tmp_path / "l.db").code == 0
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "r", "ratings.csv"]
+
+
 def die_at_the_rename(monkeypatch, path):
     """The process ends when the release is to get its place: nobody tidies up, and its lock is gone with it."""
     real = os.rename

@@ -25,7 +25,7 @@ import pyarrow as pa
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import as_written, check_epsilon, written_up
 from dpsr.certify.folder import MANIFEST, sha256_of
-from dpsr.errors import LedgerError, PrivacyError
+from dpsr.errors import LedgerError, PrivacyError, UnansweredError
 from dpsr.privacy.ledger.event import Event
 from dpsr.privacy.ledger.ledger import Budget, Charge, Ledger
 from dpsr.types import Census
@@ -180,8 +180,12 @@ class Account:
         """
         try:
             self.ledger.record(charge, certificate, manifest=manifest)
-        except LedgerError:
-            if self.manifest_of(charge.id) != manifest:
+        except LedgerError as error:
+            try:
+                recorded = self.manifest_of(charge.id) == manifest
+            except LedgerError:
+                raise UnansweredError(f"{error} The same command finds out later whether it was recorded.") from error
+            if not recorded:
                 raise
 
     def manifest_of(self, charge_id: str) -> str | None:
@@ -206,11 +210,11 @@ class Account:
     def spent(self, *, kept: bool = False) -> str:
         """What this run has cost so far, in words, and how to go on if its working folder was `kept`."""
         price, charged = f"epsilon = {written_up(self.price)} of {self.dataset!r}", self.was_charged()
+        again = " The same command goes on from the working folder, without another charge."
         if charged is None:
-            return f"the ledger does not answer, and {price} may have been charged."
+            return f"the ledger does not answer, and {price} may have been charged.{again if kept else ''}"
         if not charged:
             return "nothing was charged to the ledger."
-        again = " The same command goes on from the working folder, without another charge."
         return f"{price} was charged before that and stays spent.{again if kept and self._unused() else ''}"
 
     def _unused(self) -> bool:

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 from dpsr.certify.folder import MANIFEST
 from dpsr.engine.work_folder import lock
-from dpsr.errors import ReleaseError
+from dpsr.errors import ReleaseError, UnansweredError
 from dpsr.quoting import quoted
 from dpsr.release.folder.layout import KNOWN
 
@@ -83,13 +83,14 @@ def check_disk_space(path: Path, n_bytes: int) -> None:
 def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A path to write a folder at; when the block ends well it is renamed to `path`, else nothing is left.
 
-    The block forces what it writes to disk (`sync_tree`); the rename and its forcing happen here.
+    The block forces what it writes to disk (`sync_tree`); the rename and its forcing happen here. What a ledger may
+    have recorded without saying so stays a draft: the next run finds out whether it is owed (`finish_killed`).
     """
     clear_leftovers(path)
     check_target(path, overwrite=overwrite)
     missing: list[Path] = []
     root = path.parent / f".{path.name}.{secrets.token_hex(6)}.partial"  # named before it exists: cleaned in any case
-    handle = -1
+    handle, undecided = -1, False
     try:
         try:
             missing += [parent for parent in (path.parent, *path.parent.parents) if not parent.exists()]
@@ -103,12 +104,17 @@ def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
             with suppress(OSError):  # it is there; some network disks cannot force a folder
                 for parent in (path, *missing):
                     sync(parent.parent)
+        except UnansweredError:
+            undecided = True
+            raise
         finally:
-            _discard(root, path, missing)
+            if not undecided:
+                _discard(root, path, missing)
     except OSError as error:
         raise _cannot_write(path, error) from error
     finally:
-        _discard(root, path, missing)  # once more: Ctrl-C may have stopped the first
+        if not undecided:
+            _discard(root, path, missing)  # once more: Ctrl-C may have stopped the first
         with suppress(OSError):
             os.close(handle)
 
