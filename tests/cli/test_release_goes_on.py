@@ -122,6 +122,73 @@ def test_other_ratings_do_not_get_what_was_paid(release, ledger, tmp_path, monke
     assert not (tmp_path / "r").exists()
 
 
+VALUE = ["--scale", "1:5:1", "--epsilon", "2"]
+USER = [*VALUE, "--unit", "user", "--delta", "0.00001", "--items", "items.csv"]
+CHANGED = {"a value": ",5\n", "a person": "\nu7,", "an item": "i19,"}
+"""What is written otherwise in a file, at its first place."""
+
+
+@pytest.mark.parametrize(
+    ("words", "change"),
+    [
+        (VALUE, "a value"),
+        (VALUE, "a person"),
+        (VALUE, "a row"),
+        (VALUE, ["--epsilon", "1"]),
+        (VALUE, ["--scale", "0:5:1"]),
+        (VALUE, ["--method", "paper"]),
+        ([*VALUE, "--method", "paper"], ["--method", "default"]),
+        ([*VALUE, "--method", "paper"], "a value"),
+        (USER, "a value"),
+        (USER, "a row"),
+        (USER, "an item"),
+        (USER, ["--epsilon", "1"]),
+        (USER, ["--delta", "0.00002"]),
+    ],
+)
+def test_whatever_else_is_asked_gets_no_answer_of_a_killed_run_and_takes_nothing_from_it(
+    dpsr, tmp_path, monkeypatch, words, change
+):
+    """Refused, in a sentence and without a charge; and the same command as before still goes on with what it paid."""
+    monkeypatch.chdir(tmp_path)
+    texts = {"items.csv": "movieId\n" + "".join(f"i{number},\n" for number in range(20))}
+    texts["ratings.csv"] = write_csv(tmp_path / "ratings.csv").read_text()
+    (tmp_path / "items.csv").write_text(texts["items.csv"])
+    unit, delta = ("user", "0.1") if "user" in words else ("value", 0.0)
+    ledger = Ledger.create("l.db", "films", "9", delta, unit=unit)
+    more = ["--out", "r", "--yes", "--engine", "disk", "--work", "w", "--ledger", "l.db"]
+    with monkeypatch.context() as during:
+        killed_in(during, Journal, "keep", after=True)
+        with pytest.raises(KilledError):
+            dpsr("release", "ratings.csv", *words, *more)
+    given = {path.name: path.read_bytes() for path in (tmp_path / "w").glob("answer-*.json")}
+    assert len(given) == 1
+
+    if change == "a row":
+        rows = texts["ratings.csv"].splitlines()
+        missing = next(f"u0,i{item}," for item in range(20) if not any(row.startswith(f"u0,i{item},") for row in rows))
+        (tmp_path / "ratings.csv").write_text(f"{texts['ratings.csv']}{missing}3\n")
+    elif isinstance(change, str):
+        name, old = "items.csv" if change == "an item" else "ratings.csv", CHANGED[change]
+        assert old in texts[name]
+        new = {"a value": ",4\n", "a person": "\nu77,", "an item": "i20,"}[change]
+        (tmp_path / name).write_text(texts[name].replace(old, new, -1 if change == "a person" else 1))
+    otherwise = change if isinstance(change, list) else []
+    outcome = dpsr("release", "ratings.csv", *words, *otherwise, *more)
+    assert outcome.code == 2, outcome.out
+    assert "the working folder belongs to another run" in outcome.err
+    assert "Nothing was drawn" in outcome.err
+    assert paid(ledger) == (1, 0)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "w").glob("answer-*.json")} == given
+
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    outcome = dpsr("release", "ratings.csv", *words, *more)
+    assert outcome.code == 0, outcome.err
+    assert paid(ledger) == (1, 1)
+    assert dpsr("verify", "r", "--ledger", "l.db").code == 0
+
+
 def test_a_charge_that_is_refused_leaves_no_raw_block(release, ledger, tmp_path, monkeypatch):
     """Somebody else spent the budget while the ratings were read."""
 

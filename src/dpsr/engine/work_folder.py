@@ -236,6 +236,15 @@ def lock(path: Path) -> int:
     return handle
 
 
+def sync(entry: Path) -> None:
+    """Force one file or folder to disk."""
+    handle = os.open(entry, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 @contextmanager
 def _owned(folder: Path, named: Path, *, made: bool) -> Iterator[None]:
     """Mark and lock a folder for as long as this process lives."""

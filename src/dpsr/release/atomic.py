@@ -27,7 +27,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from dpsr.certify.folder import MANIFEST
-from dpsr.engine.work_folder import lock
+from dpsr.engine.work_folder import lock, sync
 from dpsr.errors import ReleaseError, UnansweredError
 from dpsr.quoting import quoted
 from dpsr.release.folder.layout import KNOWN
@@ -175,15 +175,6 @@ def sync_tree(folder: Path) -> None:
     """Force a folder to disk: its files first, then the list of them."""
     for entry in [*sorted(folder.iterdir()), folder]:
         sync(entry)
-
-
-def sync(entry: Path) -> None:
-    """Force one file or folder to disk."""
-    handle = os.open(entry, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _swap_in(draft: Path, path: Path, *, overwrite: bool) -> None:
