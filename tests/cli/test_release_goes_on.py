@@ -8,6 +8,7 @@ import signal
 import pytest
 from small_ratings import options, write_csv
 
+from dpsr.engine.work_folder import MARK
 from dpsr.errors import DataError, LedgerError
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.privacy.vault.journal import Journal
@@ -354,6 +355,10 @@ def test_a_release_that_was_killed_between_record_and_rename_gets_its_place(
             run()
     assert paid(ledger) == (1, 1)
     assert not (tmp_path / "r" / "manifest.json").exists()
+    blocks = tmp_path / ".r.0123456789ab.work"  # of a run on disk that chose no folder
+    blocks.mkdir()
+    (blocks / MARK).write_text("made by dpsr, which removes it\n")
+    (blocks / "level-00000.block.parquet").touch()
     outcome = run()
     assert outcome.code == 2
     assert "the release r had been charged and recorded when its run was killed" in outcome.err

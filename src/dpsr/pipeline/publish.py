@@ -76,6 +76,7 @@ def check_order(
     """
     check_epsilon(estimator.epsilon)
     estimator.check()
+    clear_dead_runs(target.parent)
     if account is not None and finish_killed(target, lambda draft: _is_recorded(draft, account)):
         raise ReleaseError(
             f"the release {target.name} had been charged and recorded when its run was killed, and only its rename was "
@@ -83,7 +84,6 @@ def check_order(
             "release, choose another name."
         )
     clear_leftovers(target)
-    clear_dead_runs(target.parent)
     check_target(target, overwrite=overwrite)
     if account is None and signer is None:
         return

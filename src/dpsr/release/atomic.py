@@ -251,7 +251,7 @@ def atomic_table(path: Path, schema: pa.Schema, *, overwrite: bool = False) -> I
             writer = pq.ParquetWriter if path.suffix.lower() == ".parquet" else pacsv.CSVWriter
             with writer(file, schema) as rows:
                 yield rows
-            _force(file)
+            _finish(file)
             draft.chmod(0o644)
             os.replace(draft, path)
     except OSError as error:
@@ -265,7 +265,7 @@ def write_new_file(path: Path, content: bytes, mode: int) -> None:
     """A file with these rights, whole or not at all; FileExistsError if anything has its name, which is kept."""
     with _draft_of(path, mode) as (draft, file):
         file.write(content)
-        _force(file)
+        _finish(file)
         try:
             os.link(draft, path)  # refused by the system if anything is there, as no rename is
         except FileExistsError:
@@ -296,9 +296,11 @@ def _draft_of(path: Path, mode: int) -> Iterator[tuple[Path, BinaryIO]]:
             os.close(held)
 
 
-def _force(file: BinaryIO) -> None:
+def _finish(file: BinaryIO) -> None:
+    """Force what was written to disk, and close it: not every system renames a file that is open."""
     file.flush()
     os.fsync(file.fileno())
+    file.close()
 
 
 def _clear_file_drafts(path: Path) -> None:
