@@ -1,6 +1,7 @@
 """Where an interrupt is raised, and where it waits."""
 
 import signal
+import subprocess
 import sys
 import time
 
@@ -133,3 +134,20 @@ def test_a_release_that_is_interrupted_while_ratings_are_sorted_says_so(dpsr, tm
     assert outcome.err.endswith("interrupted; nothing was written; nothing was charged to the ledger.\n")
     assert ledger.budget().charges == 0
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "ratings.csv"]
+
+
+ENDS = """
+import atexit, signal, sys
+atexit.register(signal.raise_signal, int(sys.argv.pop()))  # called last, when the command has ended
+from dpsr.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_comes_when_all_is_done_does_not_change_the_exit_code(number):
+    """A release that was in its place, and said to be, ended as if it had been killed."""
+    command = [sys.executable, "-c", ENDS, "--version", str(int(number))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("dpsr ")
