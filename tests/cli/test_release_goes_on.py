@@ -248,6 +248,24 @@ def test_an_interrupt_says_that_the_same_command_goes_on(release, ledger, tmp_pa
     assert paid(ledger) == (1, 1)
 
 
+def test_a_second_signal_does_not_silence_what_the_first_has_cost(release, ledger, monkeypatch):
+    """As a machine that shuts down sends them: it came while the ledger was asked, and the last line said nothing."""
+    real = Ledger.was_charged
+
+    def asked(*facts):
+        signal.raise_signal(signal.SIGHUP)
+        return real(*facts)
+
+    with monkeypatch.context() as during:
+        during.setattr(Journal, "keep", lambda *_: signal.raise_signal(signal.SIGTERM))
+        during.setattr(Ledger, "was_charged", asked)
+        outcome = release()
+    assert outcome.code == 130
+    assert "epsilon = 2 of 'films' was charged before that and stays spent. The same command goes on" in outcome.err
+    assert release().code == 0
+    assert paid(ledger) == (1, 1)
+
+
 @pytest.mark.parametrize("work", [True, False])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_comes_when_the_release_is_recorded_is_too_late(

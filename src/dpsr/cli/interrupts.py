@@ -75,10 +75,15 @@ def check() -> None:
 
 def too_late() -> None:
     """From here on the command runs to its end, whatever is pressed."""
+    once_is_enough()
+    check()
+
+
+def once_is_enough() -> None:
+    """No further signal is listened to: an interrupted command is about to say what that has cost."""
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-    check()
 
 
 def _quietly(aloud: Callable[[sys.UnraisableHookArgs], Any], swallowed: sys.UnraisableHookArgs) -> None:

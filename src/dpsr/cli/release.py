@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from dpsr.cli.interrupts import InterruptedByHandError, interrupted, too_late
+from dpsr.cli.interrupts import InterruptedByHandError, interrupted, once_is_enough, too_late
 from dpsr.cli.keys import open_key
 from dpsr.cli.ledger import LEDGER_HELP, Dataset
 from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, NamedColumns, Weight, reads_likes, said
@@ -193,6 +193,7 @@ def release(
     except BaseException as error:
         if not interrupted(error):
             raise
+        once_is_enough()
         kept = account is not None and work is not None and noted_charge(work) == account.charge_id
         spent = "nothing was spent." if account is None else account.spent(kept=kept)
         raise InterruptedByHandError(f"interrupted; nothing was written; {spent}") from None
