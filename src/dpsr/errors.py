@@ -21,6 +21,10 @@ class LedgerError(PrivacyError):
     """The ledger cannot be reached, is not a ledger, or was changed by other hands."""
 
 
+class UnansweredError(LedgerError):
+    """A ledger was told of a release and does not say whether it has recorded it."""
+
+
 class ReleaseError(DpsrError, ValueError):
     """A release folder cannot be written or read."""
 

@@ -1,12 +1,15 @@
 """Where an interrupt is raised, and where it waits."""
 
 import signal
+import subprocess
 import sys
 import time
 
 import pytest
+from small_ratings import options, write_csv
 
 from dpsr.cli.interrupts import check, interruptible, too_late
+from dpsr.privacy.ledger.ledger import Ledger
 
 
 def interrupted_in(module, done):
@@ -101,3 +104,50 @@ def test_an_interrupt_that_waits_stops_a_command_before_it_is_too_late():
     with pytest.raises(KeyboardInterrupt):
         command()
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def renamed_interrupt(*asked):
+    """What DuckDB makes of a signal that comes while it is at work: an error of its own, in these words or others."""
+    try:
+        signal.raise_signal(signal.SIGTERM)
+    except KeyboardInterrupt:
+        raise RuntimeError("Query interrupted") from None
+
+
+def test_what_a_library_makes_of_an_interrupt_is_the_interrupt():
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        renamed_interrupt()
+    with pytest.raises(RuntimeError, match="its own"), interruptible():
+        raise RuntimeError("an error of its own")
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_a_release_that_is_interrupted_while_ratings_are_sorted_says_so(dpsr, tmp_path, monkeypatch, chosen):
+    """It ended in a traceback and with the exit code of a check that failed."""
+    write_csv(tmp_path / "ratings.csv")
+    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "2")
+    monkeypatch.setattr("dpsr.data.ingest.fill", renamed_interrupt)
+    work = ["--work", tmp_path / "w"] if chosen else []
+    words = [*options(tmp_path / "out" / "r"), "--engine", "disk", "--ledger", tmp_path / "l.db", *work]
+    outcome = dpsr("release", tmp_path / "ratings.csv", *words)
+    assert outcome.code == 130
+    assert outcome.err.endswith("interrupted; nothing was written; nothing was charged to the ledger.\n")
+    assert ledger.budget().charges == 0
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "ratings.csv"]
+
+
+ENDS = """
+import atexit, signal, sys
+atexit.register(signal.raise_signal, int(sys.argv.pop()))  # called last, when the command has ended
+from dpsr.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_comes_when_all_is_done_does_not_change_the_exit_code(number):
+    """A release that was in its place, and said to be, ended as if it had been killed."""
+    command = [sys.executable, "-c", ENDS, "--version", str(int(number))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("dpsr ")

@@ -12,12 +12,13 @@ import pytest
 from small_ratings import options, write_csv
 
 from dpsr import DPSR, Ratings, Scale
+from dpsr.engine.work_folder import sync
 from dpsr.errors import ReleaseError
 from dpsr.pipeline.account import Account
 from dpsr.pipeline.estimator import listening
 from dpsr.pipeline.publish import publish
 from dpsr.privacy.ledger.ledger import Ledger
-from dpsr.release.atomic import atomic_folder, check_target, clear_leftovers, sync
+from dpsr.release.atomic import atomic_folder, check_target, clear_leftovers
 
 
 @pytest.fixture
@@ -79,6 +80,7 @@ LIMITED = """
 import resource, sys
 import numpy as np
 from dpsr import DPSR, Ratings, Scale
+from dpsr.engine.work_folder import sync
 from dpsr.errors import ReleaseError
 from dpsr.pipeline.account import Account
 from dpsr.pipeline.publish import publish

@@ -176,15 +176,22 @@ def test_no_noise_is_drawn_before_the_ledger_has_the_charge(ratings, tmp_path, l
             assert spelling not in file.read_bytes()
 
 
-def test_the_certificate_is_in_the_ledger_before_the_folder_is_visible(ratings, tmp_path, ledger):
-    seen = []
+def test_the_certificate_is_in_the_ledger_before_the_folder_is_visible(ratings, tmp_path, ledger, monkeypatch):
+    """And what may stop a run is asked before either: nothing comes between record and rename."""
+    seen, record = [], Ledger.record
     account = Account.open(str(tmp_path / "ledger.db"), None, 0.1)
 
     def look():
         seen.append((ledger.budget().releases, (tmp_path / "r").exists()))
 
+    def recorded(*asked, **named):
+        digest = record(*asked, **named)
+        look()
+        return digest
+
+    monkeypatch.setattr(Ledger, "record", recorded)
     publish(ratings, DPSR(0.1), tmp_path / "r", account=account, last_call=look)
-    assert seen == [(1, False)]
+    assert seen == [(0, False), (1, False)]
     assert (tmp_path / "r").exists()
 
 

@@ -1,12 +1,14 @@
 """A Spark session that does not encrypt never sees a noise key: not a small one, and not after a claim to encrypt."""
 
+import logging
+
 import numpy as np
 import pytest
 from spark_cases import column, needs_spark, on_spark, session_of, small
 
 from dpsr import DPSR
 from dpsr.engine import BlockResult
-from dpsr.engine.spark.secrecy import check_encrypts, missing_settings
+from dpsr.engine.spark.secrecy import check_encrypts, missing_settings, quiet_spark
 from dpsr.errors import PrivacyError
 from dpsr.pipeline.account import Account
 from dpsr.pipeline.out_of_core import table_on_spark
@@ -105,3 +107,17 @@ def test_what_a_session_needs_depends_on_whether_anything_crosses_a_network(cont
     if missing:
         with pytest.raises(PrivacyError, match=r"=true and |=true, or let"):
             check_encrypts(context)
+
+
+@pytest.mark.parametrize(("stop", "said"), [(KeyboardInterrupt, []), (ConnectionError, ["while sending command"])])
+def test_py4j_logs_no_traceback_of_an_interrupt_and_all_else(caplog, stop, said):
+    """Ctrl-C while Spark was at work showed thirty lines before the sentence."""
+    with quiet_spark():
+        with quiet_spark():  # as a pass is within a session
+            pass
+        try:
+            raise stop
+        except stop:
+            logging.exception("while sending command")  # on the root logger, as Py4J does
+    assert [record.message for record in caplog.records] == said
+    assert not logging.getLogger().filters

@@ -207,9 +207,9 @@ def test_the_charge_is_in_the_certificate_before_the_folder_is_recorded(ratings,
     def look():
         draft = next(tmp_path.glob(".r.*.partial")) / "r"
         seen.append({file.name: file.read_bytes() for file in draft.iterdir()})
-        assert account.ledger.history()[-1].manifest == sha256_of(seen[0]["manifest.json"])
 
     done = publish(ratings, DPSR(1.0), tmp_path / "r", account=account, last_call=look)
+    assert account.ledger.history()[-1].manifest == sha256_of(seen[0]["manifest.json"])
     assert {file.name: file.read_bytes() for file in done.folder.iterdir()} == seen[0]
     assert pq.read_table(done.folder / "ratings.parquet").num_rows == 500
 

@@ -1,5 +1,6 @@
 """Signed folders: what a signature binds, what is missed when it is gone, and what nobody signs."""
 
+import errno
 import json
 import os
 import threading
@@ -234,6 +235,82 @@ def test_nothing_that_exists_is_overwritten(tmp_path):
     with pytest.raises(SignatureError, match="exists already"):
         new_key(tmp_path / "k", None)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_key_is_there_whole_and_with_its_public_half_whenever_the_process_ends(tmp_path, monkeypatch):
+    """Killed while it was written, half a key had its name, and nothing would be written there again."""
+    seen, force = [], os.fsync
+
+    def look(handle):
+        seen.append({file.name for file in tmp_path.iterdir() if not file.name.startswith(".")})
+        for name in seen[-1]:
+            assert (tmp_path / name).read_bytes().endswith(b"-----\n")
+        force(handle)
+
+    monkeypatch.setattr(os, "fsync", look)
+    made = new_key(tmp_path / "k", None)
+    assert seen == [set(), {"k.pub"}, {"k.pub"}, {"k", "k.pub"}], "each half, and the folder once it is there"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["k", "k.pub"]
+    assert read_key(tmp_path / "k").public == made
+
+
+def test_what_a_killed_run_left_of_a_key_is_removed_by_the_next(tmp_path):
+    for name in (".k.0123456789ab.partial", ".k.pub.0123456789ab.partial"):
+        (tmp_path / name).write_text("-----BEGIN PRIVATE")
+    new_key(tmp_path / "k", None)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["k", "k.pub"]
+
+
+def test_a_public_half_without_its_private_one_is_named(tmp_path):
+    new_key(tmp_path / "k", None)
+    (tmp_path / "k").unlink()
+    before = (tmp_path / "k.pub").read_bytes()
+    with pytest.raises(SignatureError, match=r"k.pub exists already, without k: .* or delete it if nobody uses it"):
+        new_key(tmp_path / "k", None)
+    assert (tmp_path / "k.pub").read_bytes() == before
+
+
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("name", ["k", "k.pub"])
+def test_a_file_that_comes_meanwhile_is_not_replaced(tmp_path, monkeypatch, name, links):
+    """Also where the file system has no links, and by a key that another process makes."""
+    link, force = os.link, os.fsync
+
+    def linked(draft, path):
+        if not links:
+            raise OSError(errno.EPERM, "Operation not permitted")
+        link(draft, path)
+
+    def meanwhile(handle):
+        force(handle)
+        (tmp_path / name).write_text("somebody's")
+
+    monkeypatch.setattr(os, "link", linked)
+    with monkeypatch.context() as during:
+        during.setattr(os, "fsync", meanwhile)
+        with pytest.raises(SignatureError, match=f"{name} exists already"):
+            new_key(tmp_path / "k", None)
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {name: "somebody's"}
+    (tmp_path / name).unlink()
+    made = new_key(tmp_path / "k", None)
+    assert read_key(tmp_path / "k").public == made
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_an_interrupt_leaves_both_halves_or_none(tmp_path, monkeypatch, late):
+    link = os.link
+
+    def interrupted(draft, path):
+        if path.name == "k" and not late:
+            raise KeyboardInterrupt
+        link(draft, path)
+        if path.name == "k":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "link", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        new_key(tmp_path / "k", None)
+    assert sorted(file.name for file in tmp_path.iterdir()) == (["k", "k.pub"] if late else [])
 
 
 def test_a_key_that_others_may_read_is_not_used(tmp_path):

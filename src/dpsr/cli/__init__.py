@@ -14,7 +14,7 @@ import logging
 import sys
 from typing import NoReturn
 
-from dpsr.cli.interrupts import InterruptedByHandError, interruptible
+from dpsr.cli.interrupts import InterruptedByHandError, interruptible, too_late
 from dpsr.errors import DpsrError
 
 _OBJECTS = 20_000
@@ -33,6 +33,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # as stderr does: \xfc for what its encoding has no character for
         sys.stdout.reconfigure(errors="backslashreplace")
     atexit.register(gc.disable)  # nor is it looked for in all modules once more when the command has ended
+    atexit.register(too_late)  # nor does a signal change how it has ended, as the exit code says
     try:
         with interruptible():
             _run()

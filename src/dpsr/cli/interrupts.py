@@ -2,7 +2,8 @@
 too late to stop. SIGHUP stays ignored where it was ignored before the command began, as `nohup` wants it.
 
 An exception raised inside a finaliser or a callback of a C library is swallowed by Python, with a traceback on stderr.
-Of an interrupt nothing is said there: `check` is called between stages and raises it again.
+Of an interrupt nothing is said there: `check` is called between stages and raises it again. DuckDB, which asks Python
+whether a signal came, raises an error of its own in its place: whatever is raised after a signal is the interrupt.
 
 Machine code that numba made calls Python to hand over an array and does not look whether that raised: it would return
 nonsense or end in a segmentation fault. There an interrupt waits until the kernel has returned.
@@ -50,11 +51,19 @@ def interruptible() -> Iterator[None]:
     aloud, sys.unraisablehook = sys.unraisablehook, partial(_quietly, sys.unraisablehook)
     try:
         yield
+    except Exception:
+        check()
+        raise
     finally:
         _forget()
         sys.unraisablehook = aloud
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def interrupted(error: BaseException) -> bool:
+    """Whether this is an interrupt, or what a library has made of one."""
+    return isinstance(error, KeyboardInterrupt) or bool(_pending)
 
 
 def check() -> None:
@@ -66,10 +75,15 @@ def check() -> None:
 
 def too_late() -> None:
     """From here on the command runs to its end, whatever is pressed."""
+    once_is_enough()
+    check()
+
+
+def once_is_enough() -> None:
+    """No further signal is listened to: an interrupted command is about to say what that has cost."""
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-    check()
 
 
 def _quietly(aloud: Callable[[sys.UnraisableHookArgs], Any], swallowed: sys.UnraisableHookArgs) -> None:

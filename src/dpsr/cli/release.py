@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from dpsr.cli.interrupts import InterruptedByHandError, too_late
+from dpsr.cli.interrupts import InterruptedByHandError, interrupted, once_is_enough, too_late
 from dpsr.cli.keys import open_key
 from dpsr.cli.ledger import LEDGER_HELP, Dataset
 from dpsr.cli.likes import NO_RATINGS, Likes, LikesReading, NamedColumns, Weight, reads_likes, said
@@ -155,7 +155,10 @@ def release(
         try:
             check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
         except ReleaseError as error:
-            left = "" if work is None else left_behind(work)
+            left = ""
+            if work is not None:
+                released = account is not None and account.is_released(noted_charge(work), out_dir)
+                left = left_behind(work, released=released)
             raise ReleaseError(f"{error} {left}".rstrip()) from error
         when = timestamp if timestamps else ""
         reading: Reading | LikesReading = LikesReading(ratings, user, item, weight, "", delimiter, query)
@@ -187,7 +190,10 @@ def release(
                     catalogue=catalogue,
                     people=people,
                 )
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not interrupted(error):
+            raise
+        once_is_enough()
         kept = account is not None and work is not None and noted_charge(work) == account.charge_id
         spent = "nothing was spent." if account is None else account.spent(kept=kept)
         raise InterruptedByHandError(f"interrupted; nothing was written; {spent}") from None

@@ -152,15 +152,18 @@ def clear_dead_runs(parent: Path) -> None:
                     folder.rmdir()  # killed before it was marked, and then it is empty
 
 
-def left_behind(path: Path) -> str:
-    """What a killed run left in a folder a person chose, in a sentence; a clearing that was killed is ended here."""
+def left_behind(path: Path, *, released: bool = False) -> str:
+    """What a killed run left in a folder a person chose, in a sentence; a clearing that was killed is ended here.
+
+    So is one that did not begin, where the release that the folder was for is known to be in its place.
+    """
     folder = path.resolve()
     try:
         handle = lock(folder / MARK)  # fails while its run lives, and where there was none
     except OSError:
         return ""
     try:
-        if not (folder / RUN).exists():
+        if released or not (folder / RUN).exists():
             clear(folder)
             return ""
     finally:
@@ -231,6 +234,15 @@ def lock(path: Path) -> int:
         os.close(handle)
         raise
     return handle
+
+
+def sync(entry: Path) -> None:
+    """Force one file or folder to disk."""
+    handle = os.open(entry, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,8 @@ import pyarrow as pa
 
 from dpsr.certify import Certificate
 from dpsr.certify.amounts import as_written, check_epsilon, written_up
-from dpsr.errors import LedgerError, PrivacyError
+from dpsr.certify.folder import MANIFEST, sha256_of
+from dpsr.errors import LedgerError, PrivacyError, UnansweredError
 from dpsr.privacy.ledger.event import Event
 from dpsr.privacy.ledger.ledger import Budget, Charge, Ledger
 from dpsr.types import Census
@@ -111,7 +113,7 @@ class Account:
     ) -> Account:
         """The budget of `dataset`, or of the only data set in the ledger, for a release at `epsilon`.
 
-        The price is the decimal somebody wrote, so that ten times 0.1 is 1; one that is not left is refused here.
+        The price is the decimal somebody wrote, so that ten times 0.1 is 1; whether it is left, `check_budget` says.
         `resumes` is the id under which a killed run, which this one goes on from, was to be charged.
         """
         price, ledger = as_written(check_epsilon(epsilon)), Ledger.open(url)
@@ -120,12 +122,16 @@ class Account:
         paid = None if resumes is None else ledger.unused_charge(budget.dataset, resumes)
         if resumes and paid and (paid.epsilon, paid.delta, budget.unit) == (price, price_delta, unit):
             return replace(account, charge_id=resumes, paid=paid)
-        budget.check(price, price_delta, unit)
         return account
 
     @property
     def budget(self) -> Budget:
         return self.ledger.budget(self.dataset)
+
+    def check_budget(self) -> None:
+        """Refuse a price that is not left, or for another unit, unless it was paid before."""
+        if self.paid is None:
+            self.budget.check(self.price, self.price_delta, self.unit)
 
     def mismatch(self, fingerprint: str | None) -> Mismatch | None:
         """Why these ratings may not be the ones the name stands for; None if they are, or somebody answered for it."""
@@ -168,10 +174,31 @@ class Account:
         )
 
     def record_once(self, charge: Charge, certificate: Certificate, manifest: str) -> None:
-        """Write down the folder a charge paid for; the same folder again is no news."""
-        recorded = [event.manifest for event in self.ledger.history(self.dataset) if event.charge == charge.id]
-        if manifest not in recorded:
+        """Write down the folder a charge paid for; the same folder again is no news.
+
+        A server that ends while it commits has the entry although its answer is lost, so an error is looked up.
+        """
+        try:
             self.ledger.record(charge, certificate, manifest=manifest)
+        except LedgerError as error:
+            try:
+                recorded = self.manifest_of(charge.id) == manifest
+            except LedgerError:
+                raise UnansweredError(f"{error} The same command finds out later whether it was recorded.") from error
+            if not recorded:
+                raise
+
+    def manifest_of(self, charge_id: str) -> str | None:
+        """The SHA-256 of the manifest of the release that a charge has paid for; None if there is no such release."""
+        events = [event for event in self.ledger.history(self.dataset) if event.kind == "release"]
+        return next((event.manifest for event in events if event.charge == charge_id), None)
+
+    def is_released(self, charge_id: str | None, folder: Path) -> bool:
+        """Whether a folder is the one that a charge has paid for, as far as the ledger answers."""
+        with suppress(LedgerError, OSError):
+            found = None if charge_id is None else self.manifest_of(charge_id)
+            return found is not None and found == sha256_of((folder / MANIFEST).read_bytes())
+        return False
 
     def was_charged(self) -> bool | None:
         """The ledger alone knows; None if it does not answer."""
@@ -183,11 +210,11 @@ class Account:
     def spent(self, *, kept: bool = False) -> str:
         """What this run has cost so far, in words, and how to go on if its working folder was `kept`."""
         price, charged = f"epsilon = {written_up(self.price)} of {self.dataset!r}", self.was_charged()
+        again = " The same command goes on from the working folder, without another charge."
         if charged is None:
-            return f"the ledger does not answer, and {price} may have been charged."
+            return f"the ledger does not answer, and {price} may have been charged.{again if kept else ''}"
         if not charged:
             return "nothing was charged to the ledger."
-        again = " The same command goes on from the working folder, without another charge."
         return f"{price} was charged before that and stays spent.{again if kept and self._unused() else ''}"
 
     def _unused(self) -> bool:

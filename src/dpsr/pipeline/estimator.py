@@ -216,6 +216,7 @@ class PrivateRecommender(Parameters, ABC):
 
     def _fit_charged(self, ratings: RawRatings | RawInteractions, account: Account) -> Self:
         fingerprint = fingerprint_of(ratings.mask.census, self.unit)
+        account.check_budget()
         account.check(fingerprint)
         announce("Charging the ledger")
         charge = account.charge(self.charged_as, fingerprint)

@@ -33,14 +33,17 @@ from dpsr.pipeline.estimator import announce, check_enough
 from dpsr.pipeline.likes import check_likes
 from dpsr.pipeline.made_up import check_made_up, with_made_up
 from dpsr.pipeline.paper import PaperDPSR
+from dpsr.pipeline.verification import recorded_in
 from dpsr.privacy.ledger.ledger import Budget, Charge
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import Contents, atomic_folder, check_disk_space, check_target, expected_bytes, write_release
-from dpsr.release.atomic import clear_leftovers
+from dpsr.release.atomic import clear_leftovers, finish_killed
+from dpsr.release.folder.examination import examine
 from dpsr.release.folder.write import AnyContents
 from dpsr.release.keys import SigningKey
 from dpsr.release.likes import LikesRelease
 from dpsr.release.people import ItemRelease
+from dpsr.release.verify import verification
 from dpsr.report import Budget as CardBudget
 from dpsr.report import folder_pages
 from dpsr.types import Catalogue, Census
@@ -66,16 +69,37 @@ def check_order(
     overwrite: bool,
     signer: SigningKey | None = None,
 ) -> None:
-    """Refuse what needs no ratings to be refused; what killed runs left beside the target goes in any case."""
+    """Refuse what needs no ratings to be refused; what killed runs left beside the target goes in any case.
+
+    But one of them may have been killed between record and rename. That release was paid for: it gets its place, and
+    this run, which would have been charged for another, ends here.
+    """
     check_epsilon(estimator.epsilon)
     estimator.check()
-    clear_leftovers(target)
     clear_dead_runs(target.parent)
+    if account is not None and finish_killed(target, lambda draft: _is_recorded(draft, account)):
+        raise ReleaseError(
+            f"the release {target.name} had been charged and recorded when its run was killed, and only its rename was "
+            "missing. It is in its place now, and nothing more was charged. Look at it with dpsr verify; for another "
+            "release, choose another name."
+        )
+    clear_leftovers(target)
     check_target(target, overwrite=overwrite)
     if account is None and signer is None:
         return
     nobody = "no ledger takes" if account is not None else "nobody signs"
     check_payable(seeded=estimator.random_state is not None, as_published=estimator.as_published, nobody=nobody)
+    if account is not None:
+        account.check_budget()
+
+
+def _is_recorded(draft: Path, account: Account) -> bool:
+    """Whether a folder holds, and is the one that the ledger recorded for its charge."""
+    try:
+        found = verification(examine(draft))
+    except ReleaseError:
+        return False
+    return not recorded_in(found, account.ledger.history(account.dataset)).fails
 
 
 def check_table(ratings: RawRows, target: Path) -> None:
@@ -105,7 +129,7 @@ def publish(
     catalogue: Catalogue | None = None,
     people: int | None = None,
 ) -> Published:
-    """Make the release and put it in its place. `last_call` is called when only the rename is left.
+    """Make the release and put it in its place. `last_call` is called when only record and rename are left.
 
     With an `account` it is charged to a ledger; with a `signer` it is signed; a `catalogue` gives items their titles.
     `people` are made up where real ones are protected: the usual number unless told, 0 for none.
@@ -122,9 +146,11 @@ def publish(
             if account is None:
                 contents = _finished(_made(estimator, ratings, journal, None), catalogue, people)
                 certificate, digest = contents.certificate, _write(contents, None, draft, signer)
+                last_call()
             else:
-                certificate, digest = _charged(ratings, estimator, draft, account, journal, signer, catalogue, people)
-            last_call()
+                certificate, digest = _charged(
+                    ratings, estimator, draft, account, journal, signer, last_call, catalogue, people
+                )
     except MemoryError:
         error = ReleaseError("there is not enough memory for these ratings. Run it on a larger machine.")
         raise _with_the_price(error, account, journal) from None
@@ -140,6 +166,7 @@ def _charged(
     account: Account,
     journal: Journal | None,
     signer: SigningKey | None,
+    last_call: Callable[[], None],
     catalogue: Catalogue | None,
     people: int | None,
 ) -> tuple[Certificate, str]:
@@ -149,7 +176,8 @@ def _charged(
     contents = _finished(_made(paid, ratings, journal, charge.reference), catalogue, people)
     charge.check(contents.certificate)
     digest = _write(contents, account.budget, draft, signer)
-    account.ledger.record(charge, contents.certificate, manifest=digest)
+    last_call()  # before the record: what is stopped after it has been paid for and is not there
+    account.record_once(charge, contents.certificate, digest)
     return contents.certificate, digest
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from dpsr.certify.folder import SIGNATURES
 from dpsr.certify.signature import Signature, signatures_to_bytes
+from dpsr.engine.work_folder import sync
 from dpsr.errors import SignatureError
 from dpsr.pipeline.verification import verify_release
 from dpsr.quoting import file_name
-from dpsr.release.atomic import sync
 from dpsr.release.folder.examination import examined, not_readable
 from dpsr.release.keys import SigningKey
 

@@ -1,13 +1,13 @@
 """Folders and files that are there whole or not at all, also on kill -9, a full disk or lost power.
 
     .NAME.XXXXXXXXXXXX.partial/NAME     a release folder is written here, beside its place, so that a rename is enough
-    .NAME.XXXXXXXXXXXX.partial          a table in a file of its own, such as everybody's lists, is written here
+    .NAME.XXXXXXXXXXXX.partial          a file of its own, such as a key or everybody's lists, is written here
     NAME                                renamed to, after every byte is on disk
 
 A rename is atomic. Replacing a folder exchanges the two in one step where the system can (Linux); elsewhere the old one
 steps aside for a moment, and whoever finds it there without its successor puts it back. A killed run leaves its hidden
 draft behind, which may hold people's own lists: the next run with the same target removes it, unless its owner still
-holds the lock on it.
+holds the lock on it. A finished one that was paid for and recorded it puts into its place.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from dpsr.certify.folder import MANIFEST
-from dpsr.engine.work_folder import lock
-from dpsr.errors import ReleaseError
+from dpsr.engine.work_folder import lock, sync
+from dpsr.errors import ReleaseError, UnansweredError
 from dpsr.quoting import quoted
 from dpsr.release.folder.layout import KNOWN
 
@@ -83,13 +83,14 @@ def check_disk_space(path: Path, n_bytes: int) -> None:
 def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A path to write a folder at; when the block ends well it is renamed to `path`, else nothing is left.
 
-    The block forces what it writes to disk (`sync_tree`); the rename and its forcing happen here.
+    The block forces what it writes to disk (`sync_tree`); the rename and its forcing happen here. What a ledger may
+    have recorded without saying so stays a draft: the next run finds out whether it is owed (`finish_killed`).
     """
     clear_leftovers(path)
     check_target(path, overwrite=overwrite)
     missing: list[Path] = []
     root = path.parent / f".{path.name}.{secrets.token_hex(6)}.partial"  # named before it exists: cleaned in any case
-    handle = -1
+    handle, undecided = -1, False
     try:
         try:
             missing += [parent for parent in (path.parent, *path.parent.parents) if not parent.exists()]
@@ -103,12 +104,17 @@ def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
             with suppress(OSError):  # it is there; some network disks cannot force a folder
                 for parent in (path, *missing):
                     sync(parent.parent)
+        except UnansweredError:
+            undecided = True
+            raise
         finally:
-            _discard(root, path, missing)
+            if not undecided:
+                _discard(root, path, missing)
     except OSError as error:
         raise _cannot_write(path, error) from error
     finally:
-        _discard(root, path, missing)  # once more: Ctrl-C may have stopped the first
+        if not undecided:
+            _discard(root, path, missing)  # once more: Ctrl-C may have stopped the first
         with suppress(OSError):
             os.close(handle)
 
@@ -144,19 +150,31 @@ def clear_leftovers(path: Path) -> None:
             os.close(handle)
 
 
+def finish_killed(path: Path, owed: Callable[[Path], bool]) -> bool:
+    """Put the finished draft of a killed run into its place if it is `owed` to somebody; whether there was one.
+
+    Only where nothing is: a draft beside a release may be the older one, which was just replaced.
+    """
+    for root in _drafts(path):
+        with suppress(OSError):
+            handle, draft = lock(root), root / path.name  # fails while its owner lives
+            try:
+                finished = draft.is_dir() and not draft.is_symlink() and not (root / _ASIDE).exists()
+                if finished and owed(draft):
+                    os.rename(draft, path)  # refused by the system if a folder with files is there
+                    with suppress(OSError):  # it is there; some network disks cannot force a folder
+                        sync(path.parent)
+                    shutil.rmtree(root, ignore_errors=True)
+                    return True
+            finally:
+                os.close(handle)
+    return False
+
+
 def sync_tree(folder: Path) -> None:
     """Force a folder to disk: its files first, then the list of them."""
     for entry in [*sorted(folder.iterdir()), folder]:
         sync(entry)
-
-
-def sync(entry: Path) -> None:
-    """Force one file or folder to disk."""
-    handle = os.open(entry, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _swap_in(draft: Path, path: Path, *, overwrite: bool) -> None:
@@ -228,25 +246,49 @@ FORMATS = (".parquet", ".csv")
 def atomic_table(path: Path, schema: pa.Schema, *, overwrite: bool = False) -> Iterator[Any]:
     """A writer with `write_table`; the file is there once the block ends well, and nothing is left otherwise."""
     check_file(path, overwrite=overwrite)
-    _clear_table_drafts(path)
-    draft, held = path.parent / f".{path.name}.{secrets.token_hex(6)}.partial", -1
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            with suppress(OSError, ImportError):  # without locks (some network disks, Windows) nobody removes it
-                held = lock(draft)
+        with _draft_of(path, 0o600) as (draft, file):
             writer = pq.ParquetWriter if path.suffix.lower() == ".parquet" else pacsv.CSVWriter
             with writer(file, schema) as rows:
                 yield rows
-            file.flush()
-            os.fsync(file.fileno())
-        draft.chmod(0o644)
-        os.replace(draft, path)
+            _finish(file)
+            draft.chmod(0o644)
+            os.replace(draft, path)
     except OSError as error:
         raise ReleaseError(
             f"{path.name} could not be written: {error.strerror or error}. Nothing was left behind. "
             "Choose a place with enough room that you may write to."
         ) from error
+
+
+def write_new_file(path: Path, content: bytes, mode: int) -> None:
+    """A file with these rights, whole or not at all; FileExistsError if anything has its name, which is kept."""
+    with _draft_of(path, mode) as (draft, file):
+        file.write(content)
+        _finish(file)
+        try:
+            os.link(draft, path)  # refused by the system if anything is there, as no rename is
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            if os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+            os.rename(draft, path)
+        with suppress(OSError):  # it is there; some network disks cannot force a folder
+            sync(path.parent)
+
+
+@contextmanager
+def _draft_of(path: Path, mode: int) -> Iterator[tuple[Path, BinaryIO]]:
+    """A hidden file beside `path` to write to, locked while this process lives, and gone afterwards under that name."""
+    _clear_file_drafts(path)
+    draft, held = path.parent / f".{path.name}.{secrets.token_hex(6)}.partial", -1
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            with suppress(OSError, ImportError):  # without locks (some network disks, Windows) nobody removes it
+                held = lock(draft)
+            yield draft, file
     finally:
         with suppress(OSError):
             draft.unlink()
@@ -254,7 +296,14 @@ def atomic_table(path: Path, schema: pa.Schema, *, overwrite: bool = False) -> I
             os.close(held)
 
 
-def _clear_table_drafts(path: Path) -> None:
+def _finish(file: BinaryIO) -> None:
+    """Force what was written to disk, and close it: not every system renames a file that is open."""
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()
+
+
+def _clear_file_drafts(path: Path) -> None:
     """Remove drafts of killed runs."""
     for draft in sorted(path.parent.glob(f".{_escaped(path.name)}.{'[0-9a-f]' * 12}.partial")):
         if draft.is_file() and not draft.is_symlink():

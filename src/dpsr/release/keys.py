@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from dpsr.certify.folder import UnreadableError, read_plain
 from dpsr.certify.signature import MOST_BYTES, PublicKey, Signature, message
 from dpsr.errors import SignatureError
 from dpsr.quoting import file_name
+from dpsr.release.atomic import write_new_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,23 +57,29 @@ def public_name(private: Path) -> Path:
 
 
 def new_key(path: Path, passphrase: str | None) -> PublicKey:
-    """Make a key and write both halves; nothing that exists is replaced. None means: kept without a passphrase."""
+    """Make a key and write both halves; nothing that exists is replaced. None means: kept without a passphrase.
+
+    The private half comes last: whoever finds one, whenever the process ended, finds it whole and with its public half.
+    """
     public = public_name(path)
-    for file in (path, public):
-        if os.path.lexists(file):
-            raise SignatureError(
-                f"{file_name(file)} exists already, and a key that is overwritten is lost. Choose another name."
-            )
+    if os.path.lexists(path):
+        raise _taken(path)
+    if os.path.lexists(public):
+        raise SignatureError(
+            f"{file_name(public)} exists already, without {file_name(path)}: its private half is kept elsewhere, or "
+            "was never written because the command was killed. Choose another name, or delete it if nobody uses it."
+        )
     if passphrase == "":
         raise SignatureError("a passphrase has at least one character. To keep the key without one, say so.")
     key = Ed25519PrivateKey.generate()
     lock = NoEncryption() if passphrase is None else BestAvailableEncryption(passphrase.encode())
     secret = SigningKey(key)
-    _write_new(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, lock), 0o600)
+    _write_new(public, secret.public.to_pem(), 0o644)
     try:
-        _write_new(public, secret.public.to_pem(), 0o644)
-    except BaseException:
-        path.unlink(missing_ok=True)
+        _write_new(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, lock), 0o600)
+    except BaseException as error:
+        if isinstance(error, SignatureError) or not os.path.lexists(path):  # an interrupt may come when it is there
+            public.unlink(missing_ok=True)
         raise
     return secret.public
 
@@ -118,20 +124,17 @@ def _refuse_readable_by_others(path: Path) -> None:
 
 def _write_new(path: Path, content: bytes, mode: int) -> None:
     """A file that was not there, with these rights from its first byte on; if it cannot be whole, it is not there."""
-    made = False
     try:
-        if not path.parent.is_dir():
-            path.parent.mkdir(parents=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), mode)
-        made = True
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        write_new_file(path, content, mode)
     except OSError as error:
-        if made:
-            with suppress(OSError):
-                path.unlink()
+        if os.path.lexists(path):
+            raise _taken(path) from None
         raise SignatureError(
             f"{file_name(path)} could not be written: {error.strerror}. Choose a name and a place where you may write."
         ) from None
+
+
+def _taken(file: Path) -> SignatureError:
+    return SignatureError(
+        f"{file_name(file)} exists already, and a key that is overwritten is lost. Choose another name."
+    )

@@ -180,6 +180,20 @@ def test_the_folder_of_another_run_is_refused(raw, tmp_path):
     assert kept(tmp_path / "work") == before
 
 
+def test_the_id_of_a_charge_is_on_disk_under_its_name_before_the_ledger_is_asked(tmp_path, monkeypatch):
+    """The file was forced to disk and its name was not: a power cut took it, and the charge was paid for nothing."""
+    journal, force, names = Journal(tmp_path, {"run": 1}), os.fsync, []
+
+    def forced(handle):
+        if os.path.samestat(os.fstat(handle), tmp_path.stat()):
+            names.append({place.name for place in tmp_path.iterdir()})
+        force(handle)
+
+    monkeypatch.setattr(os, "fsync", forced)
+    journal.note_charge("0" * 32)
+    assert names == [{"run.json", "charge.json"}]
+
+
 def test_a_question_that_was_not_the_one_answered_is_refused(raw, tmp_path):
     asked(raw, tmp_path / "work", NoiseSource.system())
     vault = Vault(raw, 1.0, noise=NoiseSource.system(), journal=Journal(tmp_path / "work", {"run": 1}))

@@ -14,6 +14,7 @@ sentence of our own that quotes no rating.
 
 from __future__ import annotations
 
+import logging
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -61,10 +62,24 @@ def _is_local(master: str) -> bool:
 
 @contextmanager
 def quiet_spark() -> Iterator[None]:
-    """Without Spark's remarks on the version of pandas, which dpsr does not let it use."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*pandas", category=FutureWarning, module="pyspark")
-        yield
+    """Without Spark's remarks on the version of pandas, which dpsr does not let it use, and on an interrupt.
+
+    Py4J logs an interrupt with its traceback before it raises it again; whoever stops a run gets a sentence.
+    """
+    root = logging.getLogger()
+    outermost = _is_no_interrupt not in root.filters
+    root.addFilter(_is_no_interrupt)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*pandas", category=FutureWarning, module="pyspark")
+            yield
+    finally:
+        if outermost:
+            root.removeFilter(_is_no_interrupt)
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt)
 
 
 def spark_failed(reason: str) -> DataError:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import AnyInts
 from dpsr.certify import Part
-from dpsr.engine.work_folder import CHARGE, RUN, create_private
+from dpsr.engine.work_folder import CHARGE, RUN, create_private, sync
 from dpsr.errors import DataError, PrivacyError
 
 
@@ -44,8 +45,9 @@ class Journal:
         start = folder / RUN
         if start.exists() and json.loads(start.read_text("utf-8")) != claim:
             raise PrivacyError(
-                "the working folder belongs to another run: its ratings or their values, how they are read, epsilon "
-                "or --memory differ. Nothing was drawn. Give an empty folder with --work, or the same command again."
+                "the working folder belongs to another run: its ratings or their values, how they are read, the "
+                "method, unit, epsilon, delta, --items or --memory differ. Nothing was drawn. Give an empty folder "
+                "with --work, or the same command again."
             )
         _write(start, claim)
 
@@ -93,6 +95,8 @@ def _write(path: Path, record: Any) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
+        with suppress(OSError):  # some network disks cannot force a folder
+            sync(path.parent)  # or a power cut would take the name of a charge that the ledger has
     except OSError as error:
         raise DataError(
             f"the working folder could not be written: {error.strerror or error}. Nothing was released. Make room "
