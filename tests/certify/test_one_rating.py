@@ -148,6 +148,12 @@ def test_a_vector_that_is_replaced_moves_twice_its_length_and_a_weight_that_is_a
     assert added({"bound": 7.0}) == 49
 
 
+def test_vectors_without_obtuse_angles_that_give_way_to_each_other_move_two_squared_lengths():
+    """Levels and activity: their sums are made of such vectors (tests of the vault's contributions)."""
+    assert SQUARED_BOUNDS["levels"]({"bound": 7.0}) == SQUARED_BOUNDS["activity"]({"bound": 7.0}) == 2 * 49
+    assert SQUARED_BOUNDS["coefficients"]({"bound": 7.0}) == 4 * 49
+
+
 @pytest.mark.parametrize("name", list(SQUARED_BOUNDS))
 @pytest.mark.parametrize("bound", [0.0, -1.0, 0.5])
 def test_a_bound_is_a_whole_number_above_zero(name, bound):

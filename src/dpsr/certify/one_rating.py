@@ -1,7 +1,12 @@
 r"""How far one rating more or less moves sums to which every rating adds: squared bounds in whole steps.
 
-**levels, activity, coefficients, scores of people.** A person adds one vector of length at most b; one rating more
-replaces it by another of such length, so the sum moves by at most 2 b.
+**coefficients, scores of people.** A person adds one vector of length at most b; one rating more replaces it by another
+of such length, so the sum moves by at most 2 b.
+
+**levels, activity.** The same, and the vectors are positive multiples of (1, a, ...) with -(1 + C) <= a <= 1 - C for
+one C above 0, and nothing negative behind. No two of them have an obtuse angle, for 1 + a a' >= 1 - (1 + C) (1 - C),
+which is above 0. So one in the place of another moves the sum by squares of at most b^2 + b^2, in the same octave or
+in another one.
 
 **second moments.** Over T chosen cells, a person with exactly one rating in n of them adds what is above the diagonal
 of a_n x x', with x as below (own level included), on a grid of sqrt b steps, and a_n = 1 / sqrt(n + r). One rating more
@@ -93,7 +98,7 @@ def replaced(settings: Settings) -> int:
 
 
 def moved(settings: Settings) -> int:
-    """One entry gives up what another gains; or two vectors of squared length half of `bound` squared."""
+    """One vector gives way to another, at no obtuse angle; or two of half that squared length at any."""
     return 2 * _whole(settings, "bound") ** 2
 
 
@@ -172,8 +177,8 @@ def moment_weight(n: int, ramp: int) -> int:
 
 
 SQUARED_BOUNDS: dict[str, Callable[[Settings], int]] = {
-    "levels": replaced,
-    "activity": replaced,
+    "levels": moved,
+    "activity": moved,
     "coefficients": replaced,
     "scores": scores,
     "scores of people": replaced,

@@ -158,7 +158,7 @@ class _AskingRatings:
     """How it asks where a rating's existence is: every rating is scaled by itself."""
 
     people: PeopleLevels
-    too_few, levels_share = 2 * _TOO_FEW, 2 * budget.LEVELS
+    too_few, levels_share = sqrt(2) * _TOO_FEW, sqrt(2) * budget.LEVELS
 
     @property
     def weights(self) -> Weights:

@@ -164,11 +164,11 @@ def ask_levels(vault: PeopleVault) -> PeopleLevels:
     Where a person's numbers cost r^2 as much, an error that falls with the share, at a fixed price of shares, is least
     at r times the share.
     """
-    first = vault.replaced * budget.LEVELS
+    first = vault.levels_moved * budget.LEVELS
     asked = [vault.totals(first)]
     totals = Totals.pool([(one.values, one.noise) for one in asked])
     wanted = first * ((totals.noise / totals.people / budget.ENOUGH_LEVEL) ** 2 - 1)
-    more = min(wanted, 0.9 if totals.people * vault.mu < _TOO_FEW * vault.replaced else 0.15)
+    more = min(wanted, 0.9 if totals.people * vault.mu < _TOO_FEW * vault.levels_moved else 0.15)
     if more > 0.2 * first:
         asked.append(vault.totals(more))
         totals = Totals.pool([(one.values, one.noise) for one in asked])

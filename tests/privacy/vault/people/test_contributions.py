@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpsr.certify.one_rating import moved
 from dpsr.certify.people import GRID, MOMENT, MOMENTS, MOST_NAMED, NAMES
 from dpsr.linalg.own_regression import PeopleRows
 from dpsr.privacy.vault.people import contributions as add
-from dpsr.privacy.vault.people.contributions import coefficients_reach
-from dpsr.types.item_side import ACTIVITY_BINS, activity_of, hashes
+from dpsr.privacy.vault.people.contributions import ACTIVITY_REACH, coefficients_reach
+from dpsr.types.item_side import ACTIVITY_BINS, CENTRE, activity_of, hashes
 
 CELLS, T, K, D = 1 << 17, 240, 4, 2
 """Cells, those with second moments, coefficients, factors among them."""
@@ -135,6 +136,34 @@ def test_one_absurd_number_among_sound_ones_is_no_way_out(name, n, seed, at, wro
 def test_one_rating_equal_ratings_and_very_many_ratings_stay_inside(name, n, y):
     assert fits(name, asked(name, [person(n, y=y)]))
     assert fits(name, asked(name, [person(n, y=y, z=3 * y, W=y)]))
+
+
+@pytest.mark.parametrize("name", ["levels", "activity"])
+@settings(max_examples=120, deadline=None)
+@given(
+    n=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    seeds=st.tuples(st.integers(0, 10_000), st.integers(0, 10_000)),
+    y=st.tuples(*[st.sampled_from([*ABSURD, -1.0, -0.999, 0.25, 0.999, 1.0, 50.0, -50.0])] * 2),
+)
+def test_no_two_people_have_an_obtuse_angle_so_that_one_more_rating_moves_two_squared_bounds(name, n, seeds, y):
+    """Also if their ratings were none: what was no rating once is the reason why the angle is enforced."""
+    one, other = (asked(name, [person(k, seed, y=at)]) for k, seed, at in zip(n, seeds, y, strict=True))
+    assert sum(int(a) * int(b) for a, b in zip(one.ravel(), other.ravel(), strict=True)) >= 0
+    assert squared_length(one - other) <= moved({"bound": float(GRID)})
+
+
+def test_two_squared_bounds_are_attained_by_somebody_whose_octave_becomes_another_one():
+    one, more = (asked("activity", [person(n, y=-1.0)]) for n in (1, 2))
+    assert squared_length(one - more) == pytest.approx(moved({"bound": float(GRID)}), rel=1e-5)
+
+
+def test_only_rounding_is_cut_from_ratings_of_the_scale():
+    """From the lowest level to the highest nothing but a step or two is lost: a is not clipped."""
+    for y in np.linspace(-1, 1, 41):
+        a = y - CENTRE
+        found = asked("activity", [person(3, y=y)]).sum(axis=0)
+        c = GRID / max(np.sqrt(1 + a * a), ACTIVITY_REACH)
+        assert found == pytest.approx([c, c * a], abs=3)
 
 
 EXTREMAL = {

@@ -7,6 +7,7 @@ gave, not-a-number included.
 
     levels           1, a, a^2, nu v, nu                                        bound GRID
     activity         (1, a) in the person's octave of the number of ratings     bound GRID
+                     (no two vectors of either have an obtuse angle: `enforce_acute`)
     scores           w (z, z f - c, alpha slope) on the person's cells          bound GRID
     coefficients     e, e e' - K, K, K^2 of the person's own regression         bound GRID
     second moments   x x' above the diagonal, over some cells, |x| <= MOMENT    bound MOMENT^2 / sqrt 2
@@ -73,6 +74,19 @@ def enforce_length(vector: Ints, n: int, most: int) -> None:
 
 
 @kernel
+def enforce_acute(vector: Ints) -> None:
+    """Cut what is no multiple of a (1, a, ...) with a from the lowest level to the highest and nothing negative behind.
+
+    Own means lie between -1 and 1, so that a does between -(1 + CENTRE) and 1 - CENTRE: there 1 + a a' > 0, and so is
+    the product of any two such vectors. Only rounding, or what is no rating, is cut.
+    """
+    vector[0] = max(vector[0], 0)
+    vector[1] = min(max(vector[1], -int((1 + CENTRE) * vector[0])), int((1 - CENTRE) * vector[0]))
+    for i in range(2, len(vector)):
+        vector[i] = max(vector[i], 0)
+
+
+@kernel
 def _mean_and_variance(y: Floats, first: int, last: int) -> tuple[float, float]:
     n, s, q = last - first, 0.0, 0.0
     for t in range(first, last):
@@ -97,6 +111,7 @@ def add_levels(indptr: Ints, y: Floats, out: Ints) -> None:
         for i in range(5):
             v[i] = grid_steps(c * real[i], GRID)
         enforce_length(v, 5, GRID)
+        enforce_acute(v)
         out += v
 
 
@@ -111,6 +126,7 @@ def add_activity(indptr: Ints, y: Floats, octave: Ints, out: Ints) -> None:
         c = GRID * SAFE / max(np.sqrt(1 + a * a), ACTIVITY_REACH)
         v[0], v[1] = grid_steps(c, GRID), grid_steps(c * a, GRID)
         enforce_length(v, 2, GRID)
+        enforce_acute(v)
         out[octave[u]] += v
 
 

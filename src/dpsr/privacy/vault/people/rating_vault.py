@@ -36,6 +36,7 @@ class RatingVault(AskedOfRows, PeopleVault):
 
     scores_name = "scores of people"
     replaced = 2.0
+    levels_moved = sqrt(2.0)
 
     def rating_scores(self, share: float, side: ItemSide, *, level: float, shrink: float) -> NoisyAnswer:
         """Sums over ratings, by cell, of psi(z) (`certify.one_rating`): score and slope at the item side so far.

@@ -67,6 +67,9 @@ class PeopleVault(AskedOfPeople):
     replaced = 1.0
     """How far a person's vector of length one moves a sum, at most, between neighbours."""
 
+    levels_moved = 1.0
+    """The same for levels and activity, whose vectors have no obtuse angles."""
+
     moments_bound = sqrt(0.5)
     """The same for second moments, of vectors of length one."""
 
