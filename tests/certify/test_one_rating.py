@@ -1,6 +1,7 @@
 """One rating more or less: bounds against the worst neighbours that can be found, over the integer kernel itself."""
 
-from itertools import product
+from fractions import Fraction
+from itertools import pairwise, product
 
 import mpmath
 import numpy as np
@@ -10,11 +11,16 @@ from hypothesis import strategies as st
 
 from dpsr.certify.one_rating import (
     CLIP,
+    HIGHEST,
+    LEVELS_RAMP,
     LIPSCHITZ,
+    LOWEST,
     RAMP,
     SQUARED_BOUNDS,
     WIDTH,
     added,
+    levels,
+    levels_moves,
     moment_weight,
     replaced,
     scores,
@@ -22,7 +28,12 @@ from dpsr.certify.one_rating import (
 )
 from dpsr.certify.people import GRID, MOMENT
 from dpsr.errors import PrivacyError
-from dpsr.privacy.vault.people.rating_vault import _add_rating_moments, _add_rating_scores
+from dpsr.privacy.vault.people.rating_vault import (
+    _add_rating_levels,
+    _add_rating_moments,
+    _add_rating_scores,
+)
+from dpsr.types.item_side import CENTRE
 
 SHRINK = 40.0
 CELLS = 256
@@ -149,8 +160,8 @@ def test_a_vector_that_is_replaced_moves_twice_its_length_and_a_weight_that_is_a
 
 
 def test_vectors_without_obtuse_angles_that_give_way_to_each_other_move_two_squared_lengths():
-    """Levels and activity: their sums are made of such vectors (tests of the vault's contributions)."""
-    assert SQUARED_BOUNDS["levels"]({"bound": 7.0}) == SQUARED_BOUNDS["activity"]({"bound": 7.0}) == 2 * 49
+    """Activity: its sums are made of such vectors (tests of the vault's contributions)."""
+    assert SQUARED_BOUNDS["activity"]({"bound": 7.0}) == 2 * 49
     assert SQUARED_BOUNDS["coefficients"]({"bound": 7.0}) == 4 * 49
 
 
@@ -165,6 +176,120 @@ def test_a_bound_is_a_whole_number_above_zero(name, bound):
 def test_a_setting_that_is_missing_is_named(missing):
     with pytest.raises(PrivacyError, match=f"{missing} is missing"):
         scores({name: value for name, value in asked().items() if name != missing})
+
+
+# --- levels ---
+
+ASKED_LEVELS = {"bound": GRID, "ramp": LEVELS_RAMP}
+
+
+def levels_of(y, ramp=LEVELS_RAMP, cells=None):
+    """What somebody with these ratings adds to levels, by the kernel the vault uses."""
+    out, y = np.zeros(6, np.int64), np.array(y, np.float64)
+    cells = np.arange(len(y)) if cells is None else np.array(cells, np.int64)
+    _add_rating_levels(np.array([0, len(y)]), cells, y, float(ramp), out)
+    return out
+
+
+def squared_move_of_levels(y, new, ramp=LEVELS_RAMP):
+    move = levels_of([*y, new], ramp) - levels_of(y, ramp)
+    return int((move.astype(object) ** 2).sum())
+
+
+def levels_of_the_text(y, ramp=LEVELS_RAMP):
+    """Oracle: the module's five numbers and the sixth, in exact fractions."""
+    x = [Fraction(one) - Fraction(CENTRE) for one in y]
+    n = len(x)
+    a = sum(x) / n
+    W, c, q = sum((one - a) ** 2 for one in x), Fraction(ramp, n + ramp), Fraction(2, 5)
+    return [c * n, c * n * a, q * c * n * a * a, q * c * W, q * c * (n - 1), Fraction(n, 10)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=50), st.sampled_from([1, 16, 40]))
+def test_levels_are_the_numbers_of_the_text(y, ramp):
+    found, expected = levels_of(y, ramp), [GRID * float(one) for one in levels_of_the_text(y, ramp)]
+    assert np.abs(found - expected).max() < 2
+
+
+def test_ratings_lie_where_the_bound_of_levels_says():
+    assert (-1 - CENTRE, 1 - CENTRE) == (LOWEST, HIGHEST)
+
+
+@pytest.fixture(scope="module")
+def worst_levels():
+    """The largest move found: people with 0 to 60 ratings at both ends of the scale, or all at one place."""
+    found = 0
+    for n in (0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 30, 60):
+        people = [[low] * (n - k) + [high] * k for k in {0, n // 2, n} for low, high in ((-1.0, 1.0), (0.25, -0.5))]
+        found = max(found, *(squared_move_of_levels(y, new) for y, new in product(people, (-1.0, 0.25, 1.0))))
+    return found
+
+
+def test_the_worst_neighbour_of_levels_found_stays_below_the_bound_and_comes_near_it(worst_levels):
+    """Every number has a bound of its own; no rating moves all of them so far at once."""
+    assert 0.8 * levels(ASKED_LEVELS) < worst_levels <= levels(ASKED_LEVELS)
+
+
+@pytest.mark.parametrize("n", [0, 2, 5, 16, 100])
+def test_each_number_of_levels_moves_as_far_as_its_term_says(n):
+    """By ratings that all agree and one at the other end: a term a hundredth smaller would be exceeded."""
+    moves = [np.abs(levels_of([*[low] * n, new]) - levels_of([low] * n)) for low, new in product((-1.0, 1.0), repeat=2)]
+    np.testing.assert_allclose(
+        np.max(moves, axis=0) / GRID, np.array(levels_moves(n, LEVELS_RAMP), dtype=float), rtol=1e-4, atol=3e-6
+    )
+
+
+@pytest.mark.parametrize("forgotten", ["n a", "n a^2", "W", "that people have ratings already"])
+def test_without_a_term_the_bound_of_levels_would_be_exceeded(forgotten, worst_levels):
+    """Planted errors: a number is forgotten, or that the worst person has some ratings already."""
+    moves = [list(levels_moves(n, LEVELS_RAMP)) for n in range(8 * LEVELS_RAMP + 1)]
+    if forgotten == "that people have ratings already":
+        moves = moves[:1]
+    else:
+        place = ["n", "n a", "n a^2", "W"].index(forgotten)
+        moves = [[one for i, one in enumerate(these) if i != place] for these in moves]
+    assert worst_levels > GRID**2 * max(float(sum(one * one for one in these)) for these in moves)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.one_of(st.floats(-1, 1), st.sampled_from([-1.0, 1.0])), max_size=60),
+    st.one_of(st.floats(-1, 1), st.sampled_from([-1.0, 1.0, 50.0, float("nan")])),
+    st.sampled_from([1, 3, 16, 100]),
+)
+def test_random_neighbours_move_levels_by_at_most_the_bound(y, new, ramp):
+    assert squared_move_of_levels(y, new, ramp) <= levels({"bound": GRID, "ramp": ramp})
+
+
+@pytest.mark.parametrize("ramp", [1, 2, 16, 100])
+def test_every_term_of_levels_falls_beyond_the_numbers_of_ratings_that_are_tried(ramp):
+    beyond = [levels_moves(n, ramp) for n in (*range(8 * ramp, 8 * ramp + 200), 10**5, 10**9)]
+    for before, after in pairwise(beyond):
+        assert all(later <= earlier for earlier, later in zip(before, after, strict=True))
+
+
+def test_ratings_that_are_none_count_as_the_centre_and_ratings_outside_the_list_not_at_all():
+    y = [0.5, np.nan, np.inf, -7.0, -0.25]
+    np.testing.assert_array_equal(levels_of(y), levels_of([0.5, CENTRE, CENTRE, CENTRE, -0.25]))
+    np.testing.assert_array_equal(levels_of(y, cells=[0, -1, -1, -1, 3]), levels_of([0.5, -0.25]))
+    assert not levels_of([]).any()
+
+
+def test_a_hundred_thousand_ratings_at_both_ends_move_no_further():
+    y = [-1.0, 1.0] * 50_000
+    assert squared_move_of_levels(y, 1.0) <= levels(ASKED_LEVELS)
+
+
+def test_what_rounding_adds_to_levels_is_in_the_bound():
+    moves = max(sum(float(one) ** 2 for one in levels_moves(n, LEVELS_RAMP)) for n in range(130))
+    assert moves < levels(ASKED_LEVELS) / GRID**2 < moves * 1.0001
+
+
+@pytest.mark.parametrize("ramp", [0, -1, 0.5, 5_000])
+def test_a_ramp_is_a_whole_number_of_ratings_and_not_too_large(ramp):
+    with pytest.raises(PrivacyError):
+        levels({"bound": GRID, "ramp": ramp})
 
 
 # --- second moments ---

@@ -54,8 +54,9 @@ def person(name="scores", deviations=3.0, **facts):
 def rating(name="scores", deviations=3.0, **facts):
     threshold = {"threshold": 8 * int(deviations * B)} if name == NAMES else {}
     moments = {**SCORES, "bound": float(1 << 30), "ramp": 8.0, "cells": 30.0}
-    how = {"scores": SCORES, MOMENTS: moments}.get(name, {"bound": float(B)})
-    sums = {"numbers": {NAMES: 0, **NUMBERS}.get(name, 64), "settings": how}
+    levels = {"bound": float(B), "ramp": 16.0}
+    how = {"scores": SCORES, MOMENTS: moments, "levels": levels}.get(name, {"bound": float(B)})
+    sums = {"numbers": {NAMES: 0, **NUMBERS, "levels": 6}.get(name, 64), "settings": how}
     return RatingPart(name, round(deviations**2 * how["bound"] ** 2), **{**sums, **threshold, **facts})
 
 

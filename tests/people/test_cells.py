@@ -109,7 +109,17 @@ def test_stated_uncertainties_are_about_as_large_as_the_errors(noise):
 def test_the_prior_of_popularity_is_a_distribution_with_the_total_that_was_told():
     lam, _, asked = answers(50.0)
     grid = popularity_grid(asked.C, 50.0, float(lam.max()))
-    p = np.exp(popularity_prior(asked.C, 50.0, grid, float(lam.sum())))
+    p = np.exp(popularity_prior(asked.C, 50.0, grid, float(lam.sum()), float(lam.max())))
     assert p.sum() == pytest.approx(1)
     assert grid[0] == 0
     assert len(lam) * (p @ grid) == pytest.approx(lam.sum(), rel=0.35)
+
+
+def test_where_noise_hides_all_counts_nearly_nobody_s_favourite_is_believed_to_be_everybody_s():
+    """Cells that are met by ten people at most, of 2,000, in noise of 500."""
+    rng = np.random.default_rng(0)
+    C, most = 10.0 * (rng.random(20_000) < 0.05) + 500.0 * rng.normal(size=20_000), 2_000.0
+    grid = popularity_grid(C, 500.0, most)
+    p = np.exp(popularity_prior(C, 500.0, grid, 10_000.0, most))
+    often = grid > most / 4
+    assert (p * grid)[often].sum() < 0.1 * (p * grid).sum()

@@ -3,10 +3,27 @@ r"""How far one rating more or less moves sums to which every rating adds: squar
 **coefficients, scores of people.** A person adds one vector of length at most b; one rating more replaces it by another
 of such length, so the sum moves by at most 2 b.
 
-**levels, activity.** The same, and the vectors are positive multiples of (1, a, ...) with -(1 + C) <= a <= 1 - C for
-one C above 0, and nothing negative behind. No two of them have an obtuse angle, for 1 + a a' >= 1 - (1 + C) (1 - C),
-which is above 0. So one in the place of another moves the sum by squares of at most b^2 + b^2, in the same octave or
-in another one.
+**activity.** The same, and the vectors are positive multiples of (1, a) with -(1 + C) <= a <= 1 - C for one C above 0.
+No two of them have an obtuse angle, for 1 + a a' >= 1 - (1 + C) (1 - C), which is above 0. So one in the place of
+another moves the sum by squares of at most b^2 + b^2, in the same octave or in another one.
+
+**levels.** Somebody's n ratings x, from -L = -5/4 to H = 3/4, have the mean a and squares W around it. They count
+n / (n + k), so that one rating more moves them little however few there are. In units of b they add
+
+    k / (n + k) (n, n a, q n a^2, q W, q (n - 1)),      q = 2/5,      and n / 10.
+
+One rating x more, with u = k / (n + 1 + k), h = n / (n + k), r = n / (n + 1), moves these by
+
+    u (1 - h),    u (x - h a),    q u (x^2 - r (x - a)^2 - h a^2),    q u (r (x - a)^2 - W / (n + k)),
+    q u (1 + k) / (n + k)    (0 for the first rating),    1/10,
+
+for S^2 / n grows by x^2 - r (x - a)^2, S = n a, and W by r (x - a)^2. W is at most n, for x lies in a range of length
+2. So they move by at most
+
+    u (1 - h),    u (L + H h),    q u max(L^2, 4 r + L^2 h - H^2),    4 q u r,    q u (1 + k) / (n + k),    1/10,
+
+of which the third is least, for n >= 1, at a = -L and x = H. Every number is rounded towards zero: two steps more. The
+bound is the largest sum of squares over n from 0 to 8 k; beyond, every term falls.
 
 **second moments.** Over T chosen cells, a person with exactly one rating in n of them adds what is above the diagonal
 of a_n x x', with x as below (own level included), on a grid of sqrt b steps, and a_n = 1 / sqrt(n + r). One rating more
@@ -86,7 +103,21 @@ people with a hundred ratings are understood."""
 RAMP = 8
 """Somebody with n cells weighs 1 / sqrt(n + RAMP) in second moments: few ratings tell little about taste."""
 
+LEVELS_RAMP = 16
+"""Somebody with n ratings counts n / (n + LEVELS_RAMP) among levels: as many more as one rating then moves them less,
+until those with few ratings are too few of all."""
+
+LOWEST, HIGHEST = Fraction(-5, 4), Fraction(3, 4)
+"""Between which ratings lie, in half-widths around where levels are measured from."""
+
+SECOND_ORDER, PER_RATING = Fraction(2, 5), Fraction(1, 10)
+"""Weights beside the level's of squares among levels, and of the number of ratings: so much that the bound is hardly
+larger than the level alone would make it."""
+
 SETTING_NAMES = ("bound", "clip", "shrink", "width", "ramp", "cells")
+
+MOST_RAMP = 1024
+"""Of levels, likewise."""
 
 MOST_CELLS = 4096
 """Of second moments: more would make the bound slow to check."""
@@ -100,6 +131,31 @@ def replaced(settings: Settings) -> int:
 def moved(settings: Settings) -> int:
     """One vector gives way to another, at no obtuse angle; or two of half that squared length at any."""
     return 2 * _whole(settings, "bound") ** 2
+
+
+def levels(settings: Settings) -> int:
+    """See the module.
+
+    >>> levels({"bound": 1 << 20, "ramp": 16}) / 2**40 < 3.41
+    True
+    """
+    return _largest_levels(_whole(settings, "bound"), _whole(settings, "ramp"))
+
+
+@lru_cache(maxsize=64)
+def _largest_levels(b: int, ramp: int) -> int:
+    if ramp > MOST_RAMP:
+        raise PrivacyError(f"levels have a ramp of at most {MOST_RAMP} ratings")
+    return max(sum((ceil(b * one) + 2) ** 2 for one in levels_moves(n, ramp)) for n in range(8 * ramp + 1))
+
+
+def levels_moves(n: int, ramp: int) -> tuple[Fraction, ...]:
+    """How far one rating more moves each number of somebody who has n, at most."""
+    u, h, r = Fraction(ramp, n + 1 + ramp), Fraction(n, n + ramp), Fraction(n, n + 1)
+    squares = max(LOWEST**2, 4 * r + h * LOWEST**2 - HIGHEST**2)
+    known = Fraction(1 + ramp, n + ramp) if n else Fraction(0)
+    q = SECOND_ORDER
+    return u * (1 - h), u * (h * HIGHEST - LOWEST), q * u * squares, 4 * q * u * r, q * u * known, PER_RATING
 
 
 def added(settings: Settings) -> int:
@@ -177,7 +233,7 @@ def moment_weight(n: int, ramp: int) -> int:
 
 
 SQUARED_BOUNDS: dict[str, Callable[[Settings], int]] = {
-    "levels": moved,
+    "levels": levels,
     "activity": moved,
     "coefficients": replaced,
     "scores": scores,

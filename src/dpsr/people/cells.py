@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.special import wrightomega
 
 from dpsr.arrays import Floats
 from dpsr.linalg.compiled import fast_kernel
@@ -26,6 +27,12 @@ GRID_STEP, MISFIT = 1.35, 0.15
 
 _STEP = 0.5
 """How far, in spreads, an effect moves before rounds are linearised again."""
+
+_POPULAR = 1 / 8
+"""Of all people, the part that rated an item where popularity begins to fall faster than Zipf's law."""
+
+_LAW_DEVIATION = 2.0
+"""Of the log of how many items have a popularity, around Zipf's law."""
 
 _TREND_STEP, _TREND = 0.02, 0.3
 """Variances of the mean effect's random walk over popularities, per step and in all."""
@@ -68,7 +75,7 @@ def read_cells(
     # far from an effect counts vanish and scores say how many ratings there are; later rounds are asked near it
     C = (stats[0] + stats[5]) / (stats[2] + stats[6]) if len(rounds) == 1 else stats[5] / stats[6]
     lam = popularity_grid(C, noise, most)
-    log_prior = popularity_prior(C, noise, lam, total)
+    log_prior = popularity_prior(C, noise, lam, total, most)
     L = len(lam)
     trend, variance, met = np.zeros(L), EFFECT_VARIANCE, np.maximum(C, 0.0)
     Q = np.eye(L) / _TREND
@@ -101,24 +108,29 @@ def popularity_grid(C: Floats, noise: float, most: float) -> Floats:
     return np.concatenate([[0.0], low * GRID_STEP ** np.arange(steps)])
 
 
-def popularity_prior(C: Floats, noise: float, lam: Floats, total: float, turns: int = 30) -> Floats:
+def popularity_prior(C: Floats, noise: float, lam: Floats, total: float, most: float, turns: int = 30) -> Floats:
     """Log prior weights of the grid: EM on the histogram of noisy counts, lightly smoothed, started from Zipf's law.
 
-    What lies below the noise cannot be told from the histogram, but how much of it there is can, within a tenth: all
-    weighted counts add up to `total`.
+    The law ends where a good part of all people rated an item, of whom there are `most`. It is also a belief, by which
+    the log of a weight is known up to `_LAW_DEVIATION`: w cells in the histogram become z with z + log(z / z of the
+    law) / deviation^2 = w. So a few cells that noise alone puts far out, which a likelihood would take for popular
+    items, count for nothing where the law has none, and dozens of them count fully. What lies below the noise cannot be
+    told from the histogram, but how much of it there is can, within a tenth: all weighted counts add up to `total`.
     """
     n = len(C)
     keys, many = np.unique(np.rint(C / (noise / 3)).astype(np.int64), return_counts=True)
     p = np.zeros(len(lam))
-    p[1:] = np.minimum(max(total, noise) / (len(lam) - 1) / n / lam[1:], 0.5)
+    p[1:] = np.minimum(max(total, noise) / (len(lam) - 1) / n / lam[1:], 0.5) * np.exp(-lam[1:] / (_POPULAR * most))
     p[0] = max(1 - p[1:].sum(), 0.3)
     p /= p.sum()
+    believed = np.log(n * p[1:] * _LAW_DEVIATION**2 + 1e-300)
     width = np.sqrt(noise**2 + (MISFIT * lam) ** 2)
     likelihood = np.exp(-0.5 * ((keys[:, None] * (noise / 3) - lam) / width) ** 2) / width + 1e-300
     low = (lam > 0) & (lam < noise / 2)
     for _ in range(turns):
         r = likelihood * p
         p = (r / r.sum(1, keepdims=True) * many[:, None]).sum(0) / n
+        p[1:] = wrightomega(n * p[1:] * _LAW_DEVIATION**2 + believed) / _LAW_DEVIATION**2 / n
         p[1:] = np.convolve(np.concatenate([p[1:2], p[1:], p[-1:]]), [0.25, 0.5, 0.25], "valid")
         if low.any():
             hidden, rest = (p[low] * lam[low]).sum(), total / n - (p[~low] * lam[~low]).sum()

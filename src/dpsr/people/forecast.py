@@ -118,10 +118,10 @@ def forecast(
     """What the pipeline at the unit `user` or `rating` would reach; `declared` if the list of items is public."""
     levels, v = population.as_levels(), population.effect_variance
     asking, mu = _ASKING[unit](levels), _mu(epsilon, delta, declared)
-    spent = asking.levels_share + budget.ACTIVITY + budget.COEFFICIENTS + (0.0 if declared else budget.NAMES)
+    spent = budget.LEVELS + budget.ACTIVITY + budget.COEFFICIENTS + (0.0 if declared else budget.NAMES)
     cells = _cells(population, asking.weights, np.full(len(population.ratings), v))
     items = asking.effects_left(cells, mu, 1 - spent)
-    gain = _taste(population, mu, asking, declared) if population.people * mu > asking.too_few else 0.0
+    gain = _taste(population, mu, asking, declared) if population.people * mu > _TOO_FEW else 0.0
     n = SIZES * population.level_variance / (1 - v)
     own = float((levels.ratings * population.level_variance / (1 + n)).sum() / levels.ratings.sum())
     return PeopleForecast(epsilon, 1 - v - gain, own, min(items, v), gain > 0)
@@ -132,7 +132,6 @@ class _AskingPeople:
     """How the pipeline asks where whole people are protected: everybody's vector has length one."""
 
     people: PeopleLevels
-    too_few, levels_share = _TOO_FEW, budget.LEVELS
 
     @property
     def weights(self) -> Weights:
@@ -158,7 +157,6 @@ class _AskingRatings:
     """How it asks where a rating's existence is: every rating is scaled by itself."""
 
     people: PeopleLevels
-    too_few, levels_share = sqrt(2) * _TOO_FEW, sqrt(2) * budget.LEVELS
 
     @property
     def weights(self) -> Weights:
@@ -201,7 +199,7 @@ def _taste(population: Population, mu: float, asking: _AskingPeople | _AskingRat
     cells = _cells(believed, asking.weights, np.full(len(believed.ratings), population.effect_variance))
     told = cells.uncertainty * (cells.reach * mu) ** 2 * budget.FIRST
     cells = replace(cells, uncertainty=cells.uncertainty / (1 + told))
-    left = 1 - asking.levels_share - budget.ACTIVITY - budget.COEFFICIENTS - budget.FIRST
+    left = 1 - budget.LEVELS - budget.ACTIVITY - budget.COEFFICIENTS - budget.FIRST
     seen = float((ratings[: len(revealed)] * revealed).sum() / population.ratings.sum())
     gain = budget.EXPECTED_FACTORS * TASTE * expected_taste(levels, seen, TASTE)[0] * seen
     return gain if asking.factors_pay(cells, mu, left, revealed, gain) else 0.0
@@ -228,7 +226,7 @@ def people_for_factors(
     def shows(factor: float) -> bool:
         larger = population.times(factor)
         asking = _ASKING[unit](larger.as_levels())
-        return larger.people * mu > asking.too_few and _taste(larger, mu, asking, declared) > 0
+        return larger.people * mu > _TOO_FEW and _taste(larger, mu, asking, declared) > 0
 
     low, high = 10 / population.people, most / population.people
     if not shows(high):

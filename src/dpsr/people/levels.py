@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from dpsr.arrays import Floats
+from dpsr.certify.one_rating import LEVELS_RAMP, PER_RATING, SECOND_ORDER
 from dpsr.synthesis import plausible_activity
 from dpsr.types.item_side import ACTIVITY_BINS, CENTRE, SIZES
 
@@ -15,25 +17,62 @@ from dpsr.types.item_side import ACTIVITY_BINS, CENTRE, SIZES
 LEVEL_DEVIATION, LEVEL_STEP = 0.2, 0.06
 SPREAD, SPREAD_LOG_DEVIATION = 0.4, 0.6
 LEVEL_VARIANCE, LEVEL_VARIANCE_LOG_DEVIATION = 0.3, 1.0
+_ACTIVITY_WIDTH, _WIDTH_DEVIATION = 1.6, 0.5
+
+_MISFIT, _RATINGS_MISFIT, _UNEXPECTED = 0.03, 0.1, 0.1
+"""Of a log-normal law of activity: its relative errors in what people count and in all ratings; and how large a part of
+all people, or of all ratings, may be in an octave where it has nobody."""
+
+
+Asked = tuple[Floats, float]
+"""Noisy numbers, and the noise in each."""
 
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """Answers about all people, pooled over the times they were asked: values and noise of each."""
+    """Answers about all people, pooled over the times they were asked: values and noise of each.
+
+    Sums over people of c, c a, c a^2, d v and d: a the own mean less CENTRE, v the own variance; somebody with n
+    ratings counts c = 1 and d = (n - 1) / (n + 1), or c = n / (n + k) and d = (n - 1) / (n + k) where ratings are the
+    unit. There `ratings` is how many of them there are, and its noise.
+    """
 
     values: Floats
-    noise: float
+    noise: Floats
+    ramp: float = 0.0
+    ratings: tuple[float, float] | None = None
 
     @classmethod
-    def pool(cls, asked: Sequence[tuple[Floats, float]]) -> Totals:
-        """The precision-weighted mean of (values, noise) pairs."""
-        weights = np.array([noise**-2 for _, noise in asked])
-        values = sum(w * v for w, (v, _) in zip(weights, asked, strict=True)) / weights.sum()
-        return cls(np.asarray(values), float(weights.sum() ** -0.5))
+    def of_people(cls, asked: Sequence[Asked]) -> Totals:
+        """At the unit `user`."""
+        values, noise = pooled(asked)
+        return cls(values, np.full(5, noise))
+
+    @classmethod
+    def of_ratings(cls, asked: Sequence[Asked]) -> Totals:
+        """At the unit `rating`, out of their weights in the answer."""
+        values, noise = pooled(asked)
+        second = LEVELS_RAMP * float(SECOND_ORDER)
+        scale = np.array([LEVELS_RAMP, LEVELS_RAMP, second, second, second, float(PER_RATING)])
+        values, errors = values / scale, noise / scale
+        return cls(values[:5], errors[:5], LEVELS_RAMP, (float(values[5]), float(errors[5])))
 
     @property
-    def people(self) -> float:
+    def weight(self) -> float:
+        """The sum of c: how many people, or what they count."""
         return max(float(self.values[0]), 1.0)
+
+    @property
+    def level_error(self) -> float:
+        """What noise leaves unknown of the overall level, in half-widths."""
+        return float(self.noise[1]) / self.weight
+
+
+def pooled(asked: Sequence[Asked]) -> tuple[Floats, float]:
+    """The precision-weighted mean of answers to one question, and its noise."""
+    weights = np.array([noise**-2 for _, noise in asked])
+    values = np.array([values for values, _ in asked])
+    return weights @ values / weights.sum(), float(weights.sum() ** -0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,35 +140,51 @@ class Weights:
 
 
 def read_levels(totals: Totals, table: Floats, table_noise: float) -> PeopleLevels:
-    """The posterior from pooled totals (1, a, a^2, nu v, nu) and the noisy table of counts and sums of a by activity.
+    """The posterior from pooled totals and the noisy table of counts and sums of a by activity.
 
-    The overall level, N(0, LEVEL_DEVIATION^2) around CENTRE, meets sum a / people; levels of octaves are a random walk
-    around it; spread and variance are log-normal beliefs that meet a ratio with its error. People whom noise alone puts
-    at thousands of ratings are not believed in: a handful of them would be most ratings, and what all ratings add up
-    to, and how much one of them weighs, follows from the counts.
+    The overall level, N(0, LEVEL_DEVIATION^2) around CENTRE, meets sum c a / sum c; levels of octaves are a random walk
+    around it; spread and variance are log-normal beliefs that meet a ratio with its error.
     """
-    people, noise = totals.people, totals.noise
-    _, a_sum, a_square, spread, nu = totals.values
-    counts = plausible_activity(_shown_counts(table[:, 0], table_noise, people))
-    s2, s2_log = _positive_ratio(spread, nu, noise, SPREAD**2, SPREAD_LOG_DEVIATION)
+    total, noise = totals.weight, totals.noise
+    _, a_sum, a_square, spread, known = totals.values
+    counts = read_counts(totals, table[:, 0], table_noise)
+    c = _octave_means(totals.ramp)
+    mix, squares = counts * c / (counts * c).sum(), float((counts * c * c).sum())
+    s2, s2_log = _positive_ratio(spread, known, float(noise[3]), SPREAD**2, SPREAD_LOG_DEVIATION)
     between = LEVEL_VARIANCE * s2
     level, share = np.zeros(ACTIVITY_BINS), LEVEL_VARIANCE
     for _ in range(2):
-        prior, error = LEVEL_DEVIATION**2, (noise**2 + people * (between + s2)) / people**2
-        overall, deviation = a_sum / people * prior / (prior + error), np.sqrt(prior * error / (prior + error))
-        mix = counts / counts.sum()
+        prior, error = LEVEL_DEVIATION**2, (noise[1] ** 2 + squares * (between + s2)) / total**2
+        overall, deviation = a_sum / total * prior / (prior + error), np.sqrt(prior * error / (prior + error))
         weight = counts**2 / (table_noise**2 + counts * (between + s2 / SIZES) + 1e-12)
         right = weight * table[:, 1] / np.maximum(counts, 1e-9) + mix * overall / deviation**2
         level = np.linalg.solve(_random_walk() + np.diag(weight) + np.outer(mix, mix) / deviation**2, right)
         inverse = float((mix / SIZES).sum())
-        raw = a_square / people - (mix * level**2).sum() - s2 * inverse
-        of_means = np.sqrt(2 * float((mix * (between + s2 / SIZES) ** 2).sum()) / people)
-        errors = (noise / people, of_means, 2 * abs(overall) * deviation, s2 * s2_log * inverse)
+        raw = a_square / total - (mix * level**2).sum() - s2 * inverse
+        of_means = np.sqrt(2 * float((mix * c * (between + s2 / SIZES) ** 2).sum()) / total)
+        errors = (noise[2] / total, of_means, 2 * abs(overall) * deviation, s2 * s2_log * inverse)
         share, _ = _log_posterior(
             raw / s2, float(np.linalg.norm(errors)) / s2, LEVEL_VARIANCE, LEVEL_VARIANCE_LOG_DEVIATION
         )
         between = share * s2
-    return PeopleLevels(people, counts, level + CENTRE, float(np.sqrt(s2)), share)
+    return PeopleLevels(float(counts.sum()), counts, level + CENTRE, float(np.sqrt(s2)), share)
+
+
+def read_counts(totals: Totals, counts: Floats, noise: float) -> Floats:
+    """People by activity, from what they count in all and noisy numbers of people in every octave.
+
+    Where the number of ratings is known, a log-normal law that fits it and what people count takes the place of noisy
+    numbers as far as they are noise. Otherwise people whom noise alone puts at thousands of ratings are not believed
+    in: a handful of them would be most ratings, and what all ratings add up to, and how much one of them weighs,
+    follows from the counts.
+    """
+    if totals.ratings is None:
+        return plausible_activity(_shown_counts(counts, noise, totals.weight))
+    believed = _fitted_counts(totals, *totals.ratings)
+    ratings = max(totals.ratings[0], believed.sum())
+    deviation = believed + _UNEXPECTED * np.minimum(believed.sum(), ratings / SIZES)
+    found = np.maximum(believed + (counts - believed) * deviation**2 / (deviation**2 + noise**2), 0.0)
+    return np.asarray(found * totals.weight / (found * _octave_means(totals.ramp)).sum())
 
 
 def _shown_counts(counts: Floats, noise: float, people: float) -> Floats:
@@ -138,6 +193,29 @@ def _shown_counts(counts: Floats, noise: float, people: float) -> Floats:
     if shown.sum() < 0.3 * people:
         shown = shown + np.exp(-0.5 * ((np.arange(ACTIVITY_BINS) - 4) / 2) ** 2) * 0.2 * people
     return np.asarray(shown * people / shown.sum())
+
+
+def _fitted_counts(totals: Totals, ratings: float, noise: float) -> Floats:
+    """The mean over log-normal laws of activity, each as far as sums of d and of ratings speak for it."""
+    octaves, widths = np.arange(ACTIVITY_BINS), _ACTIVITY_WIDTH + _WIDTH_DEVIATION * np.linspace(-2, 2, 9)
+    centres, widths = (one.ravel() for one in np.meshgrid(np.linspace(0, ACTIVITY_BINS - 2, 49), widths))
+    law = np.exp(-0.5 * ((octaves - centres[:, None]) / widths[:, None]) ** 2)
+    law *= totals.weight / (law @ _octave_means(totals.ramp))[:, None]
+    known, of_weight = float(totals.values[4]), float(totals.noise[0]) / totals.weight
+    misfit = (known - law @ _octave_means(totals.ramp, 1.0)) ** 2 / (
+        totals.noise[4] ** 2 + (of_weight**2 + _MISFIT**2) * totals.weight**2
+    )
+    misfit += (ratings - law @ SIZES) ** 2 / (noise**2 + (of_weight**2 + _RATINGS_MISFIT**2) * ratings**2)
+    misfit += ((widths - _ACTIVITY_WIDTH) / _WIDTH_DEVIATION) ** 2
+    chance = np.exp(-0.5 * (misfit - misfit.min()))
+    return np.asarray(chance @ law / chance.sum())
+
+
+@cache
+def _octave_means(ramp: float, less: float = 0.0) -> Floats:
+    """The mean of (n - less) / (n + ramp) in every octave of n, for a density ~ 1/n."""
+    numbers = (np.arange(1 << k, 2 << k) for k in range(ACTIVITY_BINS))
+    return np.array([((1 - less / n) / (n + ramp)).sum() / (1 / n).sum() for n in numbers])
 
 
 def _random_walk() -> Floats:

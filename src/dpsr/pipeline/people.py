@@ -13,6 +13,7 @@ a person's own side is computed from their own ratings when they are there (`per
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -34,7 +35,7 @@ from dpsr.people.budget import (
 )
 from dpsr.people.cells import MOST_CELLS, TASTE, Factors, choose_cells, read_moments
 from dpsr.people.learning import PeopleState
-from dpsr.people.levels import PeopleLevels, Totals, Weights, read_levels
+from dpsr.people.levels import Asked, PeopleLevels, Totals, Weights, read_levels
 from dpsr.people.rounds import Saturation
 from dpsr.pipeline.estimator import announce
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
@@ -82,7 +83,7 @@ def learn_ratings(vault: RatingVault) -> tuple[ItemSide, ItemIndex]:
     with people's coefficients tie all ratings of a person together: they are asked as of people, at their higher price.
     """
     announce("Asking how many people there are, and how they rate")
-    levels = ask_levels(vault)
+    levels = ask_levels(vault, Totals.of_ratings)
     state = PeopleState.start(vault.scale, vault.n_cells, levels, rating_weights(levels, 0.0, WIDTH))
     calibrated = _worth_calibrating(vault, state.population)
     later = budget.COEFFICIENTS if calibrated else 0.0
@@ -158,20 +159,15 @@ def _ask_rating_scores(vault: RatingVault, state: PeopleState, share: float) -> 
     state.add_scores(answer.values, answer.noise, WIDTH, 0.0, weights, saturation)
 
 
-def ask_levels(vault: PeopleVault) -> PeopleLevels:
-    """How many people, at which level; asked again while too little is known.
-
-    Where a person's numbers cost r^2 as much, an error that falls with the share, at a fixed price of shares, is least
-    at r times the share.
-    """
-    first = vault.levels_moved * budget.LEVELS
-    asked = [vault.totals(first)]
-    totals = Totals.pool([(one.values, one.noise) for one in asked])
-    wanted = first * ((totals.noise / totals.people / budget.ENOUGH_LEVEL) ** 2 - 1)
-    more = min(wanted, 0.9 if totals.people * vault.mu < _TOO_FEW * vault.levels_moved else 0.15)
-    if more > 0.2 * first:
-        asked.append(vault.totals(more))
-        totals = Totals.pool([(one.values, one.noise) for one in asked])
+def ask_levels(vault: PeopleVault, read: Callable[[list[Asked]], Totals] = Totals.of_people) -> PeopleLevels:
+    """How many people, at which level; asked again while too little is known. `read` follows from the unit."""
+    answers = [vault.totals(budget.LEVELS)]
+    totals = read([(one.values, one.noise) for one in answers])
+    wanted = budget.LEVELS * ((totals.level_error / budget.ENOUGH_LEVEL) ** 2 - 1)
+    more = min(wanted, 0.9 if totals.weight * vault.mu < _TOO_FEW else 0.15)
+    if more > 0.2 * budget.LEVELS:
+        answers.append(vault.totals(more))
+        totals = read([(one.values, one.noise) for one in answers])
     table = vault.activity(min(budget.ACTIVITY, vault.left / 2))
     return read_levels(totals, table.values, table.noise)
 

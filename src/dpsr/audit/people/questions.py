@@ -98,7 +98,7 @@ def _asked(setting: Setting, vault: PeopleVault, crowd: CanaryPeople, share: flo
 
 def people_counted(setting: Setting, noise: NoiseSource, rng: np.random.Generator, n: int = FEW) -> Trial:
     """Levels and activity of two people or three, each time in a vault of its own."""
-    bits, numbers, claim = rng.random(n) < 0.5, np.zeros((n, 5 + 2 * ACTIVITY_BINS)), 0.0
+    bits, numbers, claim = rng.random(n) < 0.5, [], 0.0
     declared = pa.array(np.arange(3 * setting.each + OTHER_ITEMS, dtype=np.int64))
     vaults = {
         bit: setting.open(
@@ -109,9 +109,9 @@ def people_counted(setting: Setting, noise: NoiseSource, rng: np.random.Generato
     for place, bit in enumerate(bits.tolist()):
         vault = _afresh(vaults[bit])
         first, second = vault.totals(NEARLY / 2), vault.activity(NEARLY / 2)
-        numbers[place] = np.concatenate([first.values / first.noise, (second.values / second.noise).ravel()])
+        numbers.append(np.concatenate([first.values / first.noise, (second.values / second.noise).ravel()]))
         claim = max(claim, 0.0 if place else setting.claimed(vault))
-    return Trial("levels and activity, one person more", numbers, bits, claim)
+    return Trial("levels and activity, one person more", np.array(numbers), bits, claim)
 
 
 def _afresh(vault: PeopleVault) -> PeopleVault:

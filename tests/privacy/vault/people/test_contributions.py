@@ -138,16 +138,15 @@ def test_one_rating_equal_ratings_and_very_many_ratings_stay_inside(name, n, y):
     assert fits(name, asked(name, [person(n, y=y, z=3 * y, W=y)]))
 
 
-@pytest.mark.parametrize("name", ["levels", "activity"])
 @settings(max_examples=120, deadline=None)
 @given(
     n=st.tuples(st.integers(1, 40), st.integers(1, 40)),
     seeds=st.tuples(st.integers(0, 10_000), st.integers(0, 10_000)),
     y=st.tuples(*[st.sampled_from([*ABSURD, -1.0, -0.999, 0.25, 0.999, 1.0, 50.0, -50.0])] * 2),
 )
-def test_no_two_people_have_an_obtuse_angle_so_that_one_more_rating_moves_two_squared_bounds(name, n, seeds, y):
+def test_no_two_activities_have_an_obtuse_angle_so_that_one_more_rating_moves_two_squared_bounds(n, seeds, y):
     """Also if their ratings were none: what was no rating once is the reason why the angle is enforced."""
-    one, other = (asked(name, [person(k, seed, y=at)]) for k, seed, at in zip(n, seeds, y, strict=True))
+    one, other = (asked("activity", [person(k, seed, y=at)]) for k, seed, at in zip(n, seeds, y, strict=True))
     assert sum(int(a) * int(b) for a, b in zip(one.ravel(), other.ravel(), strict=True)) >= 0
     assert squared_length(one - other) <= moved({"bound": float(GRID)})
 

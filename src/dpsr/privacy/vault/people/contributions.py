@@ -7,7 +7,7 @@ gave, not-a-number included.
 
     levels           1, a, a^2, nu v, nu                                        bound GRID
     activity         (1, a) in the person's octave of the number of ratings     bound GRID
-                     (no two vectors of either have an obtuse angle: `enforce_acute`)
+                     (no two of these vectors have an obtuse angle: `enforce_acute`)
     scores           w (z, z f - c, alpha slope) on the person's cells          bound GRID
     coefficients     e, e e' - K, K, K^2 of the person's own regression         bound GRID
     second moments   x x' above the diagonal, over some cells, |x| <= MOMENT    bound MOMENT^2 / sqrt 2
@@ -75,15 +75,13 @@ def enforce_length(vector: Ints, n: int, most: int) -> None:
 
 @kernel
 def enforce_acute(vector: Ints) -> None:
-    """Cut what is no multiple of a (1, a, ...) with a from the lowest level to the highest and nothing negative behind.
+    """Cut what is no multiple of a (1, a) with a from the lowest level to the highest.
 
     Own means lie between -1 and 1, so that a does between -(1 + CENTRE) and 1 - CENTRE: there 1 + a a' > 0, and so is
     the product of any two such vectors. Only rounding, or what is no rating, is cut.
     """
     vector[0] = max(vector[0], 0)
     vector[1] = min(max(vector[1], -int((1 + CENTRE) * vector[0])), int((1 - CENTRE) * vector[0]))
-    for i in range(2, len(vector)):
-        vector[i] = max(vector[i], 0)
 
 
 @kernel
@@ -111,7 +109,6 @@ def add_levels(indptr: Ints, y: Floats, out: Ints) -> None:
         for i in range(5):
             v[i] = grid_steps(c * real[i], GRID)
         enforce_length(v, 5, GRID)
-        enforce_acute(v)
         out += v
 
 

@@ -1,9 +1,10 @@
 """The vault where one rating more or less is the secret: a rating is scaled by itself, not by its person's length.
 
-Levels, activity, coefficients and second moments are asked as of people; one rating replaces a person's contribution
-by another, which costs more (`certify.one_rating`). Scores and names are added up rating by rating, so that people with
-many ratings count fully; one rating more also moves its person's own level, and with it the contributions of their
-other ratings. That term is part of the sensitivity.
+Activity and coefficients are asked as of people; one rating replaces a person's contribution by another, which costs
+more (`certify.one_rating`). In levels and second moments somebody counts the more the more ratings they have, so that
+one of them moves little. Scores and names are added up rating by rating, so that people with many ratings count fully;
+one rating more also moves its person's own level, and with it the contributions of their other ratings. That term is
+part of the sensitivity.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ import numpy as np
 from dpsr.arrays import Floats, Ints
 from dpsr.certify.one_rating import (
     CLIP,
+    LEVELS_RAMP,
     MOMENT_WEIGHT,
+    PER_RATING,
     RAMP,
+    SECOND_ORDER,
     SHRINK,
     WIDTH,
     moment_settings,
@@ -28,7 +32,9 @@ from dpsr.linalg.compiled import kernel
 from dpsr.privacy.vault.people.asking import AskedOfRows, NoisyAnswer
 from dpsr.privacy.vault.people.contributions import SAFE, enforce_length, grid_steps
 from dpsr.privacy.vault.people.vault import PeopleVault
-from dpsr.types.item_side import ItemSide
+from dpsr.types.item_side import CENTRE, ItemSide
+
+_SECOND_ORDER, _PER_RATING = float(SECOND_ORDER), float(PER_RATING)
 
 
 class RatingVault(AskedOfRows, PeopleVault):
@@ -36,7 +42,15 @@ class RatingVault(AskedOfRows, PeopleVault):
 
     scores_name = "scores of people"
     replaced = 2.0
-    levels_moved = sqrt(2.0)
+
+    def totals(self, share: float) -> NoisyAnswer:
+        """Sums over people of n / (n + k) (1, a, a^2, ...) and of n, weighted as in `certify.one_rating`: levels."""
+        reader = self._reader
+
+        def one(block: Block, out: Ints) -> None:
+            _add_rating_levels(block.indptr, reader.cells(block), reader.values(block), LEVELS_RAMP, out)
+
+        return self._ask("levels", share, one, (6,), settings={"ramp": LEVELS_RAMP})
 
     def rating_scores(self, share: float, side: ItemSide, *, level: float, shrink: float) -> NoisyAnswer:
         """Sums over ratings, by cell, of psi(z) (`certify.one_rating`): score and slope at the item side so far.
@@ -71,6 +85,28 @@ class RatingVault(AskedOfRows, PeopleVault):
     def moments_noise(self, share: float, n_cells: int) -> float:
         """The deviation of the noise that `rating_moments` over so many cells would have."""
         return sqrt(self._describe(MOMENTS, share, 1, moment_settings(n_cells)).variance) / MOMENT**2
+
+
+@kernel
+def _add_rating_levels(indptr: Ints, cells: Ints, y: Floats, ramp: float, out: Ints) -> None:
+    """k / (n + k) (n, n a, q n a^2, q W, q (n - 1)) and n / 10, on the grid; what is no rating counts as CENTRE."""
+    real = np.zeros(6)
+    for u in range(len(indptr) - 1):
+        n, total, squares = 0, 0.0, 0.0
+        for t in range(indptr[u], indptr[u + 1]):
+            if cells[t] >= 0:
+                x = y[t] - CENTRE if -1 <= y[t] <= 1 else 0.0
+                n += 1
+                total += x
+                squares += x * x
+        if n == 0:
+            continue
+        weight, second = ramp / (n + ramp), _SECOND_ORDER * ramp / (n + ramp)
+        of_mean = total * total / n
+        real[0], real[1], real[5] = weight * n, weight * total, _PER_RATING * n
+        real[2], real[3], real[4] = second * of_mean, second * max(squares - of_mean, 0.0), second * (n - 1)
+        for i in range(6):
+            out[i] += int(GRID * SAFE * real[i])
 
 
 @kernel

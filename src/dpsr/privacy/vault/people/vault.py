@@ -1,6 +1,6 @@
 """The vault for people: raw ratings behind a counter that hands out noisy sums over people and adds up what they cost.
 
-    levels           how many people, their mean level and spread                       5 numbers
+    levels           how many people, their mean level and spread                       5 numbers, 6 of ratings
     activity         people and their levels by number of ratings                       28
     scores           every cell's weighted count and sum of residuals, and of products with people's coefficients
     coefficients     how widely people's coefficients lie
@@ -66,9 +66,6 @@ class PeopleVault(AskedOfPeople):
 
     replaced = 1.0
     """How far a person's vector of length one moves a sum, at most, between neighbours."""
-
-    levels_moved = 1.0
-    """The same for levels and activity, whose vectors have no obtuse angles."""
 
     moments_bound = sqrt(0.5)
     """The same for second moments, of vectors of length one."""
