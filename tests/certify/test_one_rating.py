@@ -269,10 +269,11 @@ def test_every_term_of_levels_falls_beyond_the_numbers_of_ratings_that_are_tried
         assert all(later <= earlier for earlier, later in zip(before, after, strict=True))
 
 
-def test_ratings_that_are_none_count_as_the_centre_and_ratings_outside_the_list_not_at_all():
-    y = [0.5, np.nan, np.inf, -7.0, -0.25]
-    np.testing.assert_array_equal(levels_of(y), levels_of([0.5, CENTRE, CENTRE, CENTRE, -0.25]))
-    np.testing.assert_array_equal(levels_of(y, cells=[0, -1, -1, -1, 3]), levels_of([0.5, -0.25]))
+def test_what_lies_outside_the_scale_is_cut_and_ratings_outside_the_list_do_not_count():
+    """The ends of some scales are a rounding outside: 1.0000000000000002."""
+    y = [0.5, np.nan, np.inf, -7.0, np.nextafter(1, 2)]
+    np.testing.assert_array_equal(levels_of(y), levels_of([0.5, 0.0, 1.0, -1.0, 1.0]))
+    np.testing.assert_array_equal(levels_of(y, cells=[0, -1, -1, -1, 3]), levels_of([0.5, 1.0]))
     assert not levels_of([]).any()
 
 

@@ -89,13 +89,13 @@ class RatingVault(AskedOfRows, PeopleVault):
 
 @kernel
 def _add_rating_levels(indptr: Ints, cells: Ints, y: Floats, ramp: float, out: Ints) -> None:
-    """k / (n + k) (n, n a, q n a^2, q W, q (n - 1)) and n / 10, on the grid; what is no rating counts as CENTRE."""
+    """k / (n + k) (n, n a, q n a^2, q W, q (n - 1)) and n / 10, on the grid; y is cut to the scale, no number is 0."""
     real = np.zeros(6)
     for u in range(len(indptr) - 1):
         n, total, squares = 0, 0.0, 0.0
         for t in range(indptr[u], indptr[u + 1]):
             if cells[t] >= 0:
-                x = y[t] - CENTRE if -1 <= y[t] <= 1 else 0.0
+                x = (min(max(y[t], -1.0), 1.0) if y[t] == y[t] else 0.0) - CENTRE
                 n += 1
                 total += x
                 squares += x * x
