@@ -19,9 +19,12 @@ SPREAD, SPREAD_LOG_DEVIATION = 0.4, 0.6
 LEVEL_VARIANCE, LEVEL_VARIANCE_LOG_DEVIATION = 0.3, 1.0
 _ACTIVITY_WIDTH, _WIDTH_DEVIATION = 1.6, 0.5
 
-_MISFIT, _RATINGS_MISFIT, _UNEXPECTED = 0.03, 0.1, 0.1
-"""Of a log-normal law of activity: its relative errors in what people count and in all ratings; and how large a part of
-all people, or of all ratings, may be in an octave where it has nobody."""
+_MISFIT, _UNEXPECTED = 0.05, 0.1
+"""Relative error of sums over octaves, in which numbers of ratings have not quite a density ~ 1/n; and how large a part
+of all people, or of all ratings, may be in an octave where a log-normal law has nobody."""
+
+_RATINGS = np.array([(1 << k) / (1 / np.arange(1 << k, 2 << k)).sum() for k in range(ACTIVITY_BINS)])
+"""The mean of whole numbers in an octave, for a density ~ 1/n."""
 
 
 Asked = tuple[Floats, float]
@@ -173,18 +176,23 @@ def read_levels(totals: Totals, table: Floats, table_noise: float) -> PeopleLeve
 def read_counts(totals: Totals, counts: Floats, noise: float) -> Floats:
     """People by activity, from what they count in all and noisy numbers of people in every octave.
 
-    Where the number of ratings is known, a log-normal law that fits it and what people count takes the place of noisy
-    numbers as far as they are noise. Otherwise people whom noise alone puts at thousands of ratings are not believed
+    Where the number of ratings is known, a log-normal law that fits it and what people count is believed, with a
+    deviation of its own size; the numbers, what people count and the number of ratings are measurements of one normal
+    posterior. Otherwise people whom noise alone puts at thousands of ratings are not believed
     in: a handful of them would be most ratings, and what all ratings add up to, and how much one of them weighs,
     follows from the counts.
     """
     if totals.ratings is None:
         return plausible_activity(_shown_counts(counts, noise, totals.weight))
-    believed = _fitted_counts(totals, *totals.ratings)
-    ratings = max(totals.ratings[0], believed.sum())
-    deviation = believed + _UNEXPECTED * np.minimum(believed.sum(), ratings / SIZES)
-    found = np.maximum(believed + (counts - believed) * deviation**2 / (deviation**2 + noise**2), 0.0)
-    return np.asarray(found * totals.weight / (found * _octave_means(totals.ramp)).sum())
+    believed, (ratings, error) = _fitted_counts(totals, *totals.ratings), totals.ratings
+    deviation = believed + _UNEXPECTED * np.minimum(believed.sum(), max(ratings, believed.sum()) / SIZES)
+    sums = np.array([_octave_means(totals.ramp), _octave_means(totals.ramp, 1.0), _RATINGS])
+    known = np.array([totals.weight, totals.values[4], ratings])
+    errors = np.array([totals.noise[0], totals.noise[4], error]) + _MISFIT * np.abs(known)
+    precision = np.diag(deviation**-2 + noise**-2) + sums.T @ np.diag(errors**-2) @ sums
+    right = believed / deviation**2 + counts / noise**2 + sums.T @ (known / errors**2)
+    found = np.maximum(np.linalg.solve(precision, right), 0.0)
+    return np.asarray(found * totals.weight / (found @ sums[0]))
 
 
 def _shown_counts(counts: Floats, noise: float, people: float) -> Floats:
@@ -201,11 +209,11 @@ def _fitted_counts(totals: Totals, ratings: float, noise: float) -> Floats:
     centres, widths = (one.ravel() for one in np.meshgrid(np.linspace(0, ACTIVITY_BINS - 2, 49), widths))
     law = np.exp(-0.5 * ((octaves - centres[:, None]) / widths[:, None]) ** 2)
     law *= totals.weight / (law @ _octave_means(totals.ramp))[:, None]
-    known, of_weight = float(totals.values[4]), float(totals.noise[0]) / totals.weight
+    known, of_weight = float(totals.values[4]), float(totals.noise[0]) / totals.weight + _MISFIT
     misfit = (known - law @ _octave_means(totals.ramp, 1.0)) ** 2 / (
-        totals.noise[4] ** 2 + (of_weight**2 + _MISFIT**2) * totals.weight**2
+        totals.noise[4] ** 2 + (of_weight * totals.weight) ** 2
     )
-    misfit += (ratings - law @ SIZES) ** 2 / (noise**2 + (of_weight**2 + _RATINGS_MISFIT**2) * ratings**2)
+    misfit += (ratings - law @ _RATINGS) ** 2 / (noise**2 + (of_weight * ratings) ** 2)
     misfit += ((widths - _ACTIVITY_WIDTH) / _WIDTH_DEVIATION) ** 2
     chance = np.exp(-0.5 * (misfit - misfit.min()))
     return np.asarray(chance @ law / chance.sum())
