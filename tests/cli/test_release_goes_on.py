@@ -99,6 +99,22 @@ def test_a_charge_pays_for_one_release(release, tmp_path, monkeypatch):
     assert paid(ledger) == (2, 2)
 
 
+def test_what_was_paid_for_is_not_released_without_a_record(dpsr, release, ledger, tmp_path, monkeypatch):
+    """Without --ledger the same command released what a ledger had paid for, and the ledger knew of no release."""
+    with monkeypatch.context() as during:
+        killed_in(during, Journal, "keep", 1)
+        with pytest.raises(KilledError):
+            release()
+    words = ["--engine", "disk", "--work", tmp_path / "w"]
+    outcome = dpsr("release", tmp_path / "ratings.csv", *options(tmp_path / "r", epsilon="2"), *words)
+    assert outcome.code == 2
+    assert "Give the same --ledger, or an empty folder with --work" in " ".join(outcome.err.split())
+    assert not (tmp_path / "r").exists()
+    assert paid(ledger) == (1, 0)
+    assert release().code == 0
+    assert paid(ledger) == (1, 1)
+
+
 def test_another_ledger_is_charged(release, ledger, tmp_path, monkeypatch):
     other = Ledger.create(str(tmp_path / "other.db"), "films", "2")
     with monkeypatch.context() as during:

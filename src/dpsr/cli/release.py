@@ -149,8 +149,13 @@ def release(
         account = None
         if ledger is None:  # typer passes over an empty variable
             ledger = os.environ.get("DPSR_LEDGER")
+        resumes = None if work is None else noted_charge(work)
+        if ledger is None and resumes is not None:
+            raise ReleaseError(
+                "this working folder goes on from a run that was charged to a ledger, and what it releases is recorded "
+                "there. Nothing was read. Give the same --ledger, or an empty folder with --work to begin anew."
+            )
         if ledger is not None:  # an empty one is a variable nobody set, and no wish to go uncharged
-            resumes = None if work is None else noted_charge(work)
             account = Account.open(ledger, dataset, epsilon, note, unit=protects, delta=delta, resumes=resumes)
         try:
             check_order(estimator, out_dir, account=account, overwrite=force, signer=signer)
