@@ -12,6 +12,7 @@ from dpsr.engine.work_folder import MARK
 from dpsr.errors import DataError, LedgerError
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.privacy.vault.journal import Journal
+from dpsr.release import atomic
 
 
 @pytest.fixture
@@ -357,12 +358,13 @@ def test_a_record_that_nobody_can_ask_about_is_decided_by_the_next_run(
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "r", "ratings.csv"]
 
 
-def die_at_the_rename(monkeypatch, path):
+def die_at_the_rename(monkeypatch, path, number=1):
     """The process ends when the release is to get its place: nobody tidies up, and its lock is gone with it."""
-    real = os.rename
+    real, tried = os.rename, []
 
     def died(draft, target):
-        if target == path:
+        tried.extend([target] if target == path else [])
+        if target == path and len(tried) == number:
             raise KilledError
         real(draft, target)
 
@@ -403,7 +405,68 @@ def test_a_release_that_was_killed_between_record_and_rename_gets_its_place(
     assert "the folder r exists already" in run().err
 
 
-@pytest.mark.parametrize("change", ["unrecorded", "another ledger", "a byte", "a file more", "taken", "replaced"])
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_release_that_was_killed_before_it_replaced_another_gets_its_place_when_that_is_allowed(
+    dpsr, tmp_path, monkeypatch, exchange
+):
+    """Also where two folders cannot change places in one step, and the older one had been moved aside."""
+    write_csv(tmp_path / "ratings.csv")
+    ledger = Ledger.create(str(tmp_path / "l.db"), "films", "2")
+
+    def run(*more):
+        words = [*options(tmp_path / "r", epsilon="1"), "--ledger", tmp_path / "l.db", *more]
+        return dpsr("release", tmp_path / "ratings.csv", *words)
+
+    assert run().code == 0
+    older = (tmp_path / "r" / "manifest.json").read_bytes()
+    with monkeypatch.context() as during:
+        if exchange:
+            killed_in(during, atomic, "_exchange")
+            during.setattr(atomic, "_discard", lambda *_: None)
+        else:
+            during.setattr(atomic, "_exchange", lambda *_: False)
+            die_at_the_rename(during, tmp_path / "r", number=2)
+        with pytest.raises(KilledError):
+            run("--force")
+    assert paid(ledger) == (2, 2)
+    if exchange:
+        outcome = run()
+        assert outcome.code == 2
+        assert "the release that was to replace it had been charged and recorded" in outcome.err
+        assert (tmp_path / "r" / "manifest.json").read_bytes() == older
+    outcome = run("--force")
+    assert outcome.code == 2
+    assert "It is in its place now, and nothing more was charged" in outcome.err
+    assert (tmp_path / "r" / "manifest.json").read_bytes() != older
+    assert paid(ledger) == (2, 2)
+    assert dpsr("verify", tmp_path / "r", "--ledger", tmp_path / "l.db").code == 0
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["l.db", "r", "ratings.csv"]
+
+
+def test_a_release_that_was_replaced_is_not_put_back(dpsr, tmp_path, monkeypatch):
+    """Killed when the two had changed places: the draft is the older one, which the ledger recorded, too."""
+    write_csv(tmp_path / "ratings.csv")
+    ledger, words = Ledger.create(str(tmp_path / "l.db"), "films", "3"), options(tmp_path / "r", epsilon="1")
+
+    def run(*more):
+        return dpsr("release", tmp_path / "ratings.csv", *words, "--ledger", tmp_path / "l.db", *more)
+
+    assert run().code == 0
+    with monkeypatch.context() as during:
+        killed_in(during, atomic, "_swap_in", 1, after=True)  # the first is that of the draft
+        during.setattr(atomic, "_discard", lambda *_: None)
+        with pytest.raises(KilledError):
+            run("--force")
+    newer = (tmp_path / "r" / "manifest.json").read_bytes()
+    assert any(tmp_path.glob(".r.*.partial/r"))
+    assert "the folder r exists already. Choose another name" in run().err
+    assert (tmp_path / "r" / "manifest.json").read_bytes() == newer
+    assert not any(tmp_path.glob(".r.*"))
+    assert run("--force").code == 0
+    assert paid(ledger) == (3, 3)
+
+
+@pytest.mark.parametrize("change", ["unrecorded", "another ledger", "a byte", "a file more"])
 def test_no_other_draft_gets_a_place(dpsr, tmp_path, monkeypatch, change):
     write_csv(tmp_path / "ratings.csv")
     ledger, words = Ledger.create(str(tmp_path / "l.db"), "films", "9"), options(tmp_path / "r", epsilon="1")
@@ -412,28 +475,20 @@ def test_no_other_draft_gets_a_place(dpsr, tmp_path, monkeypatch, change):
     def run(*more, book="l.db"):
         return dpsr("release", tmp_path / "ratings.csv", *words, "--ledger", tmp_path / book, *more)
 
-    if change in ("taken", "replaced"):
-        assert run().code == 0
     with monkeypatch.context() as during:
         die_at_the_rename(during, tmp_path / "r")
         if change == "unrecorded":
             during.setattr(Ledger, "record", lambda *_, **__: "")
         with pytest.raises(KilledError):
-            run(*(["--force"] if (tmp_path / "r").exists() else []))
+            run()
     (draft,) = tmp_path.glob(".r.*.partial/r")
     if change == "a byte":
         (draft / "card.html").write_text((draft / "card.html").read_text() + " ")
     elif change == "a file more":
         (draft / "ratings.csv").write_text("ann,i1,5")
-    there = (tmp_path / "r" / "manifest.json").read_bytes() if (tmp_path / "r").exists() else None
     before = ledger.budget().charges
-    outcome = run(*(["--force"] if change == "replaced" else []), book="other.db" if "ledger" in change else "l.db")
+    outcome = run(book="other.db" if "ledger" in change else "l.db")
     assert not any(tmp_path.glob(".r.*"))
-    if change == "taken":
-        assert "the folder r exists already" in outcome.err
-        assert (tmp_path / "r" / "manifest.json").read_bytes() == there
-        assert ledger.budget().charges == before
-        return
     assert outcome.code == 0, outcome.err
     assert (other if "ledger" in change else ledger).budget().charges == (1 if "ledger" in change else before + 1)
 

@@ -65,8 +65,11 @@ def test_whatever_kill_nine_leaves_is_whole_recorded_and_paid_for(ledger, tmp_pa
             assert hashlib.sha256((entry / name).read_bytes()).hexdigest() == facts["sha256"]
         assert hashlib.sha256((entry / "certificate.json").read_bytes()).hexdigest() in recorded
     assert len(visible) <= ledger.budget().releases <= ledger.budget().charges <= KILLS
-    process = start(tmp_path, "r0", "--force")  # and the next run finds its place and leaves nothing of them
-    _, complaint = process.communicate()
+    for _ in range(2):  # and the next run finds its place and leaves nothing of them, or finishes the last one
+        process = start(tmp_path, "r0", "--force")
+        _, complaint = process.communicate()
+        if "only its rename was missing" not in " ".join(complaint.split()):
+            break
     assert process.returncode == 0, complaint
     assert sorted(entry.name for entry in (tmp_path / "out").iterdir()) == ["r0"]
 

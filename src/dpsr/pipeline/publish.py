@@ -77,7 +77,7 @@ def check_order(
     check_epsilon(estimator.epsilon)
     estimator.check()
     clear_dead_runs(target.parent)
-    if account is not None and finish_killed(target, lambda draft: _is_recorded(draft, account)):
+    if account is not None and finish_killed(target, lambda draft: _is_owed(draft, target, account, overwrite)):
         raise ReleaseError(
             f"the release {target.name} had been charged and recorded when its run was killed, and only its rename was "
             "missing. It is in its place now, and nothing more was charged. Look at it with dpsr verify; for another "
@@ -93,13 +93,34 @@ def check_order(
         account.check_budget()
 
 
-def _is_recorded(draft: Path, account: Account) -> bool:
-    """Whether a folder holds, and is the one that the ledger recorded for its charge."""
-    try:
-        found = verification(examine(draft))
-    except ReleaseError:
+def _is_owed(draft: Path, target: Path, account: Account, overwrite: bool) -> bool:
+    """Whether the ledger recorded a folder, and later than the release in its place, if one is; that must be allowed to
+    be replaced."""
+    recorded = _recorded_as(draft, account)
+    if recorded is None or not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return recorded is not None
+    before = _recorded_as(target, account)
+    if before is None or before > recorded:
         return False
-    return not recorded_in(found, account.ledger.history(account.dataset)).fails
+    if not overwrite:
+        raise ReleaseError(
+            f"the folder {target.name} exists already, and the release that was to replace it had been charged and "
+            "recorded when its run was killed. Put that in its place with overwrite=True (or --force), which charges "
+            f"nothing more; move {target.name} elsewhere before, if you need it."
+        )
+    return True
+
+
+def _recorded_as(folder: Path, account: Account) -> int | None:
+    """The number of the release in the ledger's history that this folder is; None if it is none of them."""
+    history = account.ledger.history(account.dataset)
+    try:
+        found = verification(examine(folder))
+    except ReleaseError:
+        return None
+    if recorded_in(found, history).fails:
+        return None
+    return next(event.number for event in history if event.manifest == found.manifest_sha256)
 
 
 def check_table(ratings: RawRows, target: Path) -> None:

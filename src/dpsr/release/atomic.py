@@ -153,15 +153,14 @@ def clear_leftovers(path: Path) -> None:
 def finish_killed(path: Path, owed: Callable[[Path], bool]) -> bool:
     """Put the finished draft of a killed run into its place if it is `owed` to somebody; whether there was one.
 
-    Only where nothing is: a draft beside a release may be the older one, which was just replaced.
+    A draft beside a release may be the older one, which was just replaced: `owed` says which is which.
     """
     for root in _drafts(path):
         with suppress(OSError):
             handle, draft = lock(root), root / path.name  # fails while its owner lives
             try:
-                finished = draft.is_dir() and not draft.is_symlink() and not (root / _ASIDE).exists()
-                if finished and owed(draft):
-                    os.rename(draft, path)  # refused by the system if a folder with files is there
+                if draft.is_dir() and not draft.is_symlink() and owed(draft):
+                    _swap_in(draft, path, overwrite=True)
                     with suppress(OSError):  # it is there; some network disks cannot force a folder
                         sync(path.parent)
                     shutil.rmtree(root, ignore_errors=True)
@@ -187,8 +186,8 @@ def _swap_in(draft: Path, path: Path, *, overwrite: bool) -> None:
         if not _exchange(draft, path):
             os.rename(path, draft.parent / _ASIDE)
             os.rename(draft, path)
-        old = draft if draft.exists() else draft.parent / _ASIDE
-        if set(os.listdir(old)) - KNOWN:  # somebody put a file into it meanwhile: it is not ours to delete
+    for old in (draft, draft.parent / _ASIDE):
+        if old.exists() and set(os.listdir(old)) - KNOWN:  # somebody put a file into it: it is not ours to delete
             os.rename(old, path.with_name(f"{path.name}.before.{secrets.token_hex(3)}"))
 
 
