@@ -418,6 +418,22 @@ def test_a_person_is_not_protected_by_questions_to_ratings():
     assert made.to_record()["protection"]["user"] == NONE
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda part: part.update(numbers=5), "as many sums"),
+        (lambda part: part["settings"].pop("ramp"), "ramp is missing"),
+        (lambda part: part["settings"].update(ramp=0.5), "ramp is a whole number"),
+        (lambda part: part["settings"].update(ramp=8.0), "levels: mu"),
+    ],
+)
+def test_levels_by_rating_have_six_numbers_and_the_bound_of_their_ramp(change, words):
+    record = certificate(rating("levels"), rating("scores"), unit="rating").to_record()
+    assert not examined(record)
+    change(record["parts"][0])
+    assert words in "; ".join(examined(record))
+
+
 def test_changing_one_rating_at_the_unit_user_is_not_covered_at_the_price_of_a_person():
     """The trap of PEOPLE: a person replaced is one removed and one added."""
     made = certificate(*PARTS)

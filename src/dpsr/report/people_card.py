@@ -40,6 +40,9 @@ _ASKED = {
     "names": "which items may be named: those whose noisy weight passes a threshold",
 }
 
+_ALSO_RATINGS = "; people with many ratings count more, and how many ratings there are is asked, too"
+"""Of levels at the unit `rating`."""
+
 
 class Protected(NamedTuple):
     """What a card says is protected, what its odds are about, and what is left to hide where that is known."""
@@ -130,7 +133,8 @@ def questions(certificate: Certificate) -> list[Question]:
     total, start, rows = sum(squares) or 1.0, 0.0, []
     for (name, parts), square in zip(kinds.items(), squares, strict=True):
         times = f", {len(parts)} times" if len(parts) > 1 else ""
-        rows.append(Question(name.capitalize() + times, _ASKED[name], _noise_of(parts, square), square / total, start))
+        words = _ASKED[name] + (_ALSO_RATINGS if name == "levels" and certificate.unit == "rating" else "")
+        rows.append(Question(name.capitalize() + times, words, _noise_of(parts, square), square / total, start))
         start += square / total
     return rows
 

@@ -20,6 +20,7 @@ from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release import verify
 from dpsr.release.folder.asked import check_people_asked
 from dpsr.release.people import ItemRelease, PersonalisedPeople, own_rows
+from dpsr.report.people_card import questions
 from dpsr.types.item_side import HASHED_CELLS, ItemIndex
 
 STARS = Scale(1, 5)
@@ -242,6 +243,16 @@ def test_tables_that_hold_what_nothing_asked_for_fail_though_every_price_was_com
     found = rewrite(copied(folder, tmp_path / "forged"), "certificate.json", without(question))
     assert len(found.fails) == 1
     assert f"the tables hold {what}" in found.fails[0]
+
+
+def test_a_card_of_ratings_says_that_their_number_was_asked(sample):
+    """An officer reads there what was asked; at the unit `user` nothing of the kind is."""
+    said = {
+        unit: questions(DPSR(1.0, unit=unit, delta=1e-5, random_state=0).fit(sample).certificate)[0].words
+        for unit in ("rating", "user")
+    }
+    assert "how many ratings there are is asked" in said["rating"]
+    assert "ratings" not in said["user"]
 
 
 def test_factors_and_names_that_nothing_asked_for_fail(model):
