@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from dpsr.certify import Certificate
 from dpsr.certify.certificate import PUBLIC_FACTS
-from dpsr.certify.check import NUMBERS, _against, check_certificate
+from dpsr.certify.check import NUMBERS, RATING_NUMBERS, _against, check_certificate
 from dpsr.certify.normal_price import SAMPLER_SLACK, gaussian_delta, gaussian_epsilon
 from dpsr.certify.parts import ChannelPart, HistogramPart, Price
 from dpsr.certify.people import (
@@ -56,7 +56,7 @@ def rating(name="scores", deviations=3.0, **facts):
     moments = {**SCORES, "bound": float(1 << 30), "ramp": 8.0, "cells": 30.0}
     levels = {"bound": float(B), "ramp": 16.0}
     how = {"scores": SCORES, MOMENTS: moments, "levels": levels}.get(name, {"bound": float(B)})
-    sums = {"numbers": {NAMES: 0, **NUMBERS, "levels": 6}.get(name, 64), "settings": how}
+    sums = {"numbers": {NAMES: 0, **RATING_NUMBERS}.get(name, 64), "settings": how}
     return RatingPart(name, round(deviations**2 * how["bound"] ** 2), **{**sums, **threshold, **facts})
 
 

@@ -166,3 +166,14 @@ def test_weights_are_those_of_people_drawn_by_activity():
 def test_what_is_known_behind_a_rating_is_more_than_on_average_because_active_people_know_more(known):
     levels = PeopleLevels(PEOPLE, COUNTS, CENTRE + LEVELS, 0.3, 0.3)
     assert known < levels.known_per_rating(known) <= 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_noise_answers_at_the_unit_rating_there_are_people_and_finite_levels(seed):
+    """A hundred people, and noise of up to a hundred million of them: nothing may fail after it was paid for."""
+    rng, noise = np.random.default_rng(seed), 10.0 ** (seed % 5 + 4)
+    table = noise * rng.normal(size=(ACTIVITY_BINS, 2)) - 30 * noise * (seed % 2)
+    found = read_levels(Totals.of_ratings([(noise * rng.normal(size=6), noise)]), table, noise)
+    assert found.people >= 1
+    assert (found.counts >= 0).all()
+    assert np.isfinite([*found.level, found.spread, found.variance]).all()

@@ -183,7 +183,7 @@ def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:
     if isinstance(part, NormalPart) and part.name in (MOMENTS, PRESENCE, PAIRS):
         return _pairs_fit(part, public.get("cells", 0))
     if isinstance(part, NormalPart) and part.name in NUMBERS:
-        return part.numbers == NUMBERS[part.name] + (part.name == "levels" and isinstance(part, RatingPart))
+        return part.numbers == (RATING_NUMBERS if isinstance(part, RatingPart) else NUMBERS)[part.name]
     if isinstance(part, NormalPart) and part.name == COUNTS:
         return part.numbers <= public["cells"]
     if isinstance(part, NormalPart) and part.name in _PER_CELL:
@@ -212,8 +212,10 @@ def _pairs_fit(part: NormalPart, cells: int) -> bool:
 
 
 NUMBERS = {"levels": 5, "activity": 28, INTERACTIONS: 14}
-"""How many numbers a question asks for, where that is always the same: cards show it. At the unit `rating` levels have
-one more, the number of ratings."""
+"""How many numbers a question asks for, where that is always the same: cards show it."""
+
+RATING_NUMBERS = {**NUMBERS, "levels": 6}
+"""The same at the unit `rating`, where the number of ratings is one of them."""
 
 _PER_CELL = ("scores", "scores of people")
 """Questions with as many numbers for every cell."""

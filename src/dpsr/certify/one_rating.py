@@ -104,23 +104,20 @@ RAMP = 8
 """Somebody with n cells weighs 1 / sqrt(n + RAMP) in second moments: few ratings tell little about taste."""
 
 LEVELS_RAMP = 16
-"""Somebody with n ratings counts n / (n + LEVELS_RAMP) among levels: as many more as one rating then moves them less,
-until those with few ratings are too few of all."""
+"""Somebody with n ratings counts n / (n + LEVELS_RAMP) among levels: the larger, the more do people with many ratings
+count beside what one rating moves, and the fewer people the answer is about."""
 
 LOWEST, HIGHEST = Fraction(-5, 4), Fraction(3, 4)
 """Between which ratings lie, in half-widths around where levels are measured from."""
 
 SECOND_ORDER, PER_RATING = Fraction(2, 5), Fraction(1, 10)
-"""Weights beside the level's of squares among levels, and of the number of ratings: so much that the bound is hardly
+"""Weights beside the level's of squares among levels, and of the number of ratings: with them the bound is a fifth
 larger than the level alone would make it."""
 
 SETTING_NAMES = ("bound", "clip", "shrink", "width", "ramp", "cells")
 
-MOST_RAMP = 1024
-"""Of levels, likewise."""
-
-MOST_CELLS = 4096
-"""Of second moments: more would make the bound slow to check."""
+MOST_CELLS, MOST_RAMP = 4096, 1024
+"""Of second moments and of levels: more would make the bound slow to check."""
 
 
 def replaced(settings: Settings) -> int:

@@ -178,9 +178,8 @@ def read_counts(totals: Totals, counts: Floats, noise: float) -> Floats:
 
     Where the number of ratings is known, a log-normal law that fits it and what people count is believed, with a
     deviation of its own size; the numbers, what people count and the number of ratings are measurements of one normal
-    posterior. Otherwise people whom noise alone puts at thousands of ratings are not believed
-    in: a handful of them would be most ratings, and what all ratings add up to, and how much one of them weighs,
-    follows from the counts.
+    posterior. Otherwise people whom noise alone puts at thousands of ratings are not believed in: a handful of them
+    would be most ratings, and what all ratings add up to, and how much one of them weighs, follows from the counts.
     """
     if totals.ratings is None:
         return plausible_activity(_shown_counts(counts, noise, totals.weight))

@@ -77,7 +77,9 @@ def check_order(
     check_epsilon(estimator.epsilon)
     estimator.check()
     clear_dead_runs(target.parent)
-    if account is not None and finish_killed(target, lambda draft: _is_owed(draft, target, account, overwrite)):
+    if account is not None and finish_killed(
+        target, lambda draft: _is_owed(draft, target, account, overwrite), overwrite=overwrite
+    ):
         raise ReleaseError(
             f"the release {target.name} had been charged and recorded when its run was killed, and only its rename was "
             "missing. It is in its place now, and nothing more was charged. Look at it with dpsr verify; for another "

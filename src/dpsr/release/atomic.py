@@ -150,7 +150,7 @@ def clear_leftovers(path: Path) -> None:
             os.close(handle)
 
 
-def finish_killed(path: Path, owed: Callable[[Path], bool]) -> bool:
+def finish_killed(path: Path, owed: Callable[[Path], bool], *, overwrite: bool) -> bool:
     """Put the finished draft of a killed run into its place if it is `owed` to somebody; whether there was one.
 
     A draft beside a release may be the older one, which was just replaced: `owed` says which is which.
@@ -160,7 +160,7 @@ def finish_killed(path: Path, owed: Callable[[Path], bool]) -> bool:
             handle, draft = lock(root), root / path.name  # fails while its owner lives
             try:
                 if draft.is_dir() and not draft.is_symlink() and owed(draft):
-                    _swap_in(draft, path, overwrite=True)
+                    _swap_in(draft, path, overwrite=overwrite)
                     with suppress(OSError):  # it is there; some network disks cannot force a folder
                         sync(path.parent)
                     shutil.rmtree(root, ignore_errors=True)
