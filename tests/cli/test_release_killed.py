@@ -50,6 +50,14 @@ def wait_for(process, line):
     return "".join(seen)
 
 
+def test_who_is_killed_holds_nothing_that_the_next_one_waits_for():
+    """Numba's lock for starting threads lies in memory that forks share, and a killed owner never lets go."""
+    held = "import os; from numba.np.ufunc import parallel as p; p._launch_threads(); p._backend_init_process_lock."
+    for lines in (f"{held}acquire(); os.kill(os.getpid(), 9)", f"{held}acquire()"):
+        process = Forked([sys.executable, "-m", "timeit", "--number", "1", "--repeat", "1", lines])
+        assert process.wait(timeout=60) == (-9 if "kill" in lines else 0)
+
+
 def test_whatever_kill_nine_leaves_is_whole_recorded_and_paid_for(ledger, tmp_path):
     rng = random.Random(1)
     for _ in range(KILLS):

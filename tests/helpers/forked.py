@@ -217,9 +217,12 @@ def keep(connection):
 
 def become(asked, ends):
     """The program itself."""
+    from numba.np.ufunc import parallel as numba_threads
+
     for place, end in enumerate(ends):
         os.dup2(end, place)
     os.closerange(3, 256)
+    numba_threads._set_init_process_lock()  # type: ignore[attr-defined]  # all forks share one: who is killed keeps it
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["env"])
