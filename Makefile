@@ -2,22 +2,24 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 FAST := not (spark or postgres or browser or notebook or slow)
 CORE := .venv/.core
 KERNELS := .venv/.kernels
+# pip compiles nothing below: Python does, what it imports, once
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: attack docs notebook site demo test tests kernels quick slow-list core oldest check lint types fuzz bench benchmark reproduce frontier picture pictures venv clean
 
 venv: $(STAMP)
 
-$(CORE): pyproject.toml constraints.txt  # what a release needs, and nothing else; Python compiles what it imports
+$(CORE): pyproject.toml constraints.txt  # what a release needs, and nothing else
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e .
 	touch $(CORE)
 
 $(STAMP): $(CORE)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev]'
 	touch $(STAMP)
 
 demo: $(CORE)  ## the main job on an embedded sample
@@ -33,7 +35,7 @@ tests: $(STAMP)
 kernels: $(KERNELS)
 
 $(KERNELS): $(STAMP) $(shell find src -name '*.py')  # once for all processes of the tests: each would compile for itself
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python tests/helpers/compile_kernels.py
+	$(BIN)/python tests/helpers/compile_kernels.py
 	touch $(KERNELS)
 
 quick: $(STAMP)  ## on every save: no Spark, server, browser or notebook, nothing slow
@@ -94,10 +96,11 @@ core:  ## what `pip install dpsr` alone brings: its size, and the main job with 
 	.core/bin/dpsr recommend .core/demo-release --user 1
 	cd .core/lib/python*/site-packages && du -sm * | sort -rn | head -12 && du -sm .
 
-oldest:  ## the main job with the oldest versions of its libraries that pyproject.toml allows
+oldest: export NUMBA_OPT := 0
+oldest:  ## the main job, barely optimised, with the oldest versions of its libraries that pyproject.toml allows
 	rm -rf .oldest && $(PYTHON) -m venv .oldest
 	$(PYTHON) tests/helpers/oldest_requirements.py > .oldest/requirements.txt
-	.oldest/bin/python -m pip install --quiet --disable-pip-version-check -r .oldest/requirements.txt .
+	.oldest/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r .oldest/requirements.txt .
 	.oldest/bin/dpsr demo --out .oldest/demo-release
 	.oldest/bin/dpsr verify .oldest/demo-release
 	.oldest/bin/dpsr verify .oldest/demo-release-people
