@@ -40,23 +40,30 @@ class PeopleRows:
 
 @kernel
 def _one_row_per_cell(indptr: Ints, cells: Ints, y: Floats) -> tuple[Ints, Ints, Floats]:
-    """Each person's rows, cells ascending; values in one cell become their mean, rows without a cell (-1) go."""
+    """Each person's rows, cells ascending; values in one cell become their mean, rows without a cell (-1) go.
+
+    The mean is taken from the least value on: rounding depends on the order, and that of items on what others have.
+    """
     ptr, to = np.zeros(len(indptr), np.int64), 0
     out_cells, out_y = np.empty(len(cells), np.int64), np.empty(len(cells))
     for u in range(len(indptr) - 1):
         first, last = indptr[u], indptr[u + 1]
-        order = np.argsort(cells[first:last], kind="mergesort")
-        start, many = to, 0
-        for i in order:
-            c = cells[first + i]
+        order = first + np.argsort(cells[first:last], kind="mergesort")
+        i = 0
+        while i < len(order):
+            c, start = cells[order[i]], i
+            while i < len(order) and cells[order[i]] == c:
+                i += 1
             if c < 0:
                 continue
-            if to > start and out_cells[to - 1] == c:
-                many += 1
-                out_y[to - 1] += (y[first + i] - out_y[to - 1]) / many
-            else:
-                out_cells[to], out_y[to], many = c, y[first + i], 1
-                to += 1
+            mean = y[order[start]]
+            if i - start > 1:
+                shared = np.sort(y[order[start:i]])
+                mean = shared[0]
+                for many in range(1, len(shared)):
+                    mean += (shared[many] - mean) / (many + 1)
+            out_cells[to], out_y[to] = c, mean
+            to += 1
         ptr[u + 1] = to
     return ptr, out_cells[:to], out_y[:to]
 

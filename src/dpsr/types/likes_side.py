@@ -114,13 +114,16 @@ def _enter(indptr: Ints, cells: Ints, x: Floats, place: Ints, entry: Floats) -> 
 
 @kernel
 def strengths(indptr: Ints, weights: Floats) -> Floats:
-    """sqrt(weight / own mean weight), inside [1/2, 2]; what is no positive number counts as the least."""
+    """sqrt(weight / own mean weight), inside [1/2, 2]; what is no positive number counts as the least.
+
+    Weights are added from the least on: rounding depends on the order, and that of items on what others have.
+    """
     x = np.empty(len(weights))
     for u in range(len(indptr) - 1):
         first, last = indptr[u], indptr[u + 1]
         total = 0.0
-        for t in range(first, last):
-            total += weights[t]
+        for weight in np.sort(weights[first:last]):
+            total += weight
         for t in range(first, last):
             ratio = weights[t] * (last - first) / total if total > 0 else 1.0
             if ratio >= MOST_STRENGTH**2:

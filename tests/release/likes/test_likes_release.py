@@ -16,6 +16,7 @@ from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.release import verify
 from dpsr.release.likes import LikesRelease
 from dpsr.report.people_card import questions
+from dpsr.types.likes_side import strengths
 
 PERSON, ALONE = "canary-person-7f3a", "canary-item-9b1c"
 DELTA = 1e-5
@@ -122,6 +123,14 @@ def test_one_persons_list_does_not_depend_on_anybody_elses_rows(model, likes):
     user = likes.user_ids[0].as_py()
     alone = model.personalise(likes.of_people(np.array([0])))
     assert alone.recommend(user, 10).items == model.personalise(likes).recommend(user, 10).items
+
+
+def test_strengths_are_the_same_bits_in_whatever_order_items_come():
+    """The order of items is that of all ids, and somebody else's id that is text makes it another."""
+    rng = np.random.default_rng(0)
+    weights, order = rng.uniform(0.1, 9, 50), rng.permutation(50)
+    whole = np.array([0, 50])
+    np.testing.assert_array_equal(strengths(whole, weights)[order], strengths(whole, weights[order]))
 
 
 def test_weights_move_a_list_and_only_their_ratios_matter(model):

@@ -247,3 +247,23 @@ def test_more_pairs_than_their_bound_covers_are_no_price():
     assert _sizes_fit(RatingPart(PAIRS, 1, most, {"bound": GRID}), public)
     for more in (most + 1, most + MOST_CELLS):  # no such number; one cell more
         assert not _sizes_fit(RatingPart(PAIRS, 1, more, {"bound": GRID}), public)
+
+
+def test_an_id_that_is_text_moves_nobody_elses_counts():
+    """Ids of a file are numbers if all of them are, and text is sorted otherwise: 10, 11, 9. These weights, added up in
+    either order, give totals whose last bits decide on a step of the grid; with 2,000 such people one person more moved
+    the counts by more than the bound."""
+    mine, many = [1.0375872112626925, 1.0375872112626925, 1.5636681397730563], 2000
+    people, weights = np.repeat(np.arange(many), 3).tolist(), np.tile(mine, many).tolist()
+    numbers = ["9", "10", "11"] * many
+
+    def counts(likes):
+        table = InteractionTable.of(likes).table
+        one = PeopleLikesVault(table, EPSILON, DELTA, noise=NoiseSource.seeded(1))
+        return one.counts(0.5, np.arange(one.n_cells)).values
+
+    fewer = Interactions.from_arrays(people, [int(one) for one in numbers], weights)
+    more = Interactions.from_arrays([*people, many], [*numbers, "zz"], [*weights, 1.0])
+    moved = (counts(more) - counts(fewer)) * GRID
+    assert np.count_nonzero(np.abs(moved) > 0.5) == 1
+    assert (moved**2).sum() <= GRID**2

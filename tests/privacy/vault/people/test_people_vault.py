@@ -26,6 +26,7 @@ from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import PeopleVault, RatingVault
 from dpsr.privacy.vault.people.rating_vault import _add_rating_moments, _add_rating_scores
+from dpsr.privacy.vault.people.vault import RowReader
 from dpsr.types.id_order import spelt
 from dpsr.types.item_side import ACTIVITY_BINS, HASHED_CELLS, ItemSide, hashed_cells
 
@@ -688,3 +689,18 @@ def test_a_whole_fit_on_spark_is_the_one_in_memory_bit_for_bit(unit, declared, l
     data = some_people()
     made = fitted(unit, declared=declared).fit_table(on_spark(lasting_spark, data))
     same_side(made, fitted(unit, declared=declared).fit(data).release_)
+
+
+def test_what_a_person_adds_is_read_in_the_order_of_their_own_ratings():
+    """The order of items is that of all ids, and a single one that is text makes it another; sums of floats know it."""
+    rng, n = np.random.default_rng(5), 400
+    ids, levels = rng.permutation(n), rng.integers(0, 101, n)
+    cell_of = np.maximum(np.arange(n) - n // 4, 0)  # a quarter of the items share a cell
+    found = []
+    for items in (ids, ids.astype(str)):
+        raw = RawTable.of(Ratings.from_arrays(np.zeros(n, dtype=np.int64), items, levels, scale=Scale(0, 100)))
+        reader = RowReader(cell_of[raw.table.census.item_ids.cast(pa.int64()).to_numpy()], np.linspace(-1, 1, 101))
+        (block,) = raw.table.scan([LEVEL])
+        rows = reader.rows(block)
+        found.append([part.tolist() for part in (rows.cells, rows.y, *reader.ratings(block))])
+    assert found[0] == found[1]

@@ -48,7 +48,7 @@ class RatingVault(AskedOfRows, PeopleVault):
         reader = self._reader
 
         def one(block: Block, out: Ints) -> None:
-            _add_rating_levels(block.indptr, reader.cells(block), reader.values(block), LEVELS_RAMP, out)
+            _add_rating_levels(block.indptr, *reader.ratings(block), LEVELS_RAMP, out)
 
         return self._ask("levels", share, one, (6,), settings={"ramp": LEVELS_RAMP})
 
@@ -61,8 +61,8 @@ class RatingVault(AskedOfRows, PeopleVault):
         reader = self._reader
 
         def one(block: Block, out: Ints) -> None:
-            cells = reader.cells(block)
-            e = reader.values(block) / side.spread - level - side.effects[cells]
+            cells, y = reader.ratings(block)
+            e = y / side.spread - level - side.effects[cells]
             _add_rating_scores(block.indptr, cells, e, CLIP, shrink, WIDTH, out)
 
         settings = {"clip": CLIP, "shrink": shrink, "width": WIDTH}
@@ -76,8 +76,8 @@ class RatingVault(AskedOfRows, PeopleVault):
         reader = self._reader
 
         def one(block: Block, out: Ints) -> None:
-            found = reader.cells(block)
-            e = reader.values(block) / side.spread - level - side.effects[found]
+            found, y = reader.ratings(block)
+            e = y / side.spread - level - side.effects[found]
             _add_rating_moments(block.indptr, found, e, place, CLIP, SHRINK, WIDTH, weights, out)
 
         return self._ask_above_diagonal(MOMENTS, share, one, len(cells), moment_settings(len(cells)))

@@ -26,13 +26,24 @@ from dpsr.certify.certificate import PUBLIC_FACTS, ChargeReference
 from dpsr.certify.people import MOMENTS
 from dpsr.engine import Block
 from dpsr.engine.raw import LEVEL, RawTable
+from dpsr.linalg.compiled import kernel
 from dpsr.linalg.own_regression import PeopleRows
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.journal import Journal
 from dpsr.privacy.vault.people import contributions as add
 from dpsr.privacy.vault.people.asking import AskedOfPeople, NoisyAnswer
 from dpsr.types import Scale
+from dpsr.types.coordinates import MAX_LEVELS
 from dpsr.types.item_side import ACTIVITY_BINS, ItemSide, activity_of
+
+_LEVEL_BITS = MAX_LEVELS.bit_length()
+
+
+@kernel
+def _sort_each(indptr: Ints, keys: Ints) -> None:
+    """Sort each person's keys, in place."""
+    for u in range(len(indptr) - 1):
+        keys[indptr[u] : indptr[u + 1]].sort()
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +58,17 @@ class RowReader:
 
     def rows(self, block: Block) -> PeopleRows:
         """One row for each person and cell."""
-        return PeopleRows.by_cell(block.indptr, self.cells(block), self.values(block))
+        return PeopleRows.by_cell(block.indptr, self.cell_of[block.items], self.y_of[block.columns[LEVEL]])
 
-    def cells(self, block: Block) -> Ints:
-        """The cell of every rating."""
-        return self.cell_of[block.items]
+    def ratings(self, block: Block) -> tuple[Ints, Floats]:
+        """The cell and value of every rating, in half-widths around the midpoint; each person's by cell and value.
 
-    def values(self, block: Block) -> Floats:
-        """Every rating, in half-widths around the midpoint."""
-        return self.y_of[block.columns[LEVEL]]
+        Sums of floats depend on their order in the last bits. That of a block follows from the order of all ids, which
+        is another one if a single one is text; this one follows from the person's own ratings.
+        """
+        keys = (self.cell_of[block.items] << _LEVEL_BITS) | block.columns[LEVEL].astype(np.int64)
+        _sort_each(block.indptr, keys)
+        return keys >> _LEVEL_BITS, self.y_of[keys & ((1 << _LEVEL_BITS) - 1)]
 
 
 class PeopleVault(AskedOfPeople):
