@@ -167,6 +167,7 @@ BAD_FILES = {
         r"user ids are integers or strings, found a column of type 'bool'.*Convert it to strings",
     ),
     "Parquet fractional id": ("r.parquet", parquet(user=[1.0, 2.5]), r"row 2: the user id 2\.5 is not a whole number"),
+    "Parquet id of two numbers": ("r.parquet", parquet(user=[1.0, 2.0**53]), r"row 2: the user id .* holds exactly"),
     "Parquet inexact id": ("r.parquet", parquet(user=[1.0, 2.0**60]), r"row 2: the user id .* holds exactly"),
     "Parquet NaN id": ("r.parquet", parquet(user=[1.0, float("nan")]), r"row 2: the user is missing"),
     "Parquet text of wrong bytes": (

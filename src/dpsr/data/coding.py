@@ -6,8 +6,8 @@ its distinct values, and what is costly per value (parsing, checking, sorting) i
 
 **Ids** are taken as they are: nothing is trimmed or folded. The vocabulary holds every distinct id once, as int64
 (ascending numbers) or string (ascending bytes). Whole floats, a common accident of joins, become integers as long as a
-float can tell them apart (2**53). Integers that do not fit in 64 signed bits are kept as strings, the whole column with
-them.
+float can tell them apart (below 2**53). Integers that do not fit in 64 signed bits are kept as strings, the whole
+column with them.
 
 **Cells.** With users and items coded by the sorted order of their ids, the rating of user u for item j belongs to cell
 
@@ -131,7 +131,8 @@ MAX_LENGTH = 1_000
 """Longer ids are an accident (a review text in the id column), and would be carried through every file of a release."""
 
 _CANONICAL_INTEGER = r"^(0|-?[1-9][0-9]{0,18})$"
-_LARGEST_EXACT_FLOAT = 2.0**53
+_FIRST_SHARED_FLOAT = 2.0**53
+"""Of whole numbers: the next one becomes this float as well."""
 
 
 def code_ids(column: pa.ChunkedArray, role: str, source: Source) -> tuple[npt.NDArray[np.int64], pa.Array]:
@@ -221,7 +222,7 @@ def _as_vocabulary(
 
 def _whole(codes: AnyInts, values: pa.Array, used: npt.NDArray[np.bool_], role: str, source: Source) -> pa.Array:
     numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    bad = used & ~((np.abs(numbers) <= _LARGEST_EXACT_FLOAT) & (numbers == np.rint(numbers)))
+    bad = used & ~((np.abs(numbers) < _FIRST_SHARED_FLOAT) & (numbers == np.rint(numbers)))
     if bad.any():
         row = int(np.argmax(bad[codes]))
         if np.isnan(numbers[codes[row]]):
