@@ -287,5 +287,7 @@ def _normal(
 ) -> None:  # fmt: skip
     """Normal equations of rows `to`, with the mean-field terms of partners whose factors are uncertain."""
     d = h.shape[1]
+    with threads_for(8 * len(target)):
+        pairs = root_and_product(weight, target)
     with threads_for(len(target) * d * d):
-        add_normal_equations(to, ptr, idx, places, root_and_product(weight, target), partners, d, a, h)
+        add_normal_equations(to, ptr, idx, places, pairs, partners, d, a, h)
