@@ -222,7 +222,7 @@ def become(asked, ends):
     for place, end in enumerate(ends):
         os.dup2(end, place)
     os.closerange(3, 256)
-    numba_threads._set_init_process_lock()  # type: ignore[attr-defined]  # all forks share one: who is killed keeps it
+    numba_threads._backend_init_process_lock = None  # all forks share one, and who is killed keeps it
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["env"])
