@@ -48,6 +48,12 @@ def quoted(field: object) -> str:
     return f"'{printable(str(field), MAX_SHOWN - 2)}'"
 
 
+def quoted_id(field: object) -> str:
+    """An id in quotes. One of several lines is most likely rows behind a quote that was not closed, ratings and all."""
+    lines = len(str(field).splitlines()) > 1
+    return "(several lines, which are not shown: is every quote closed?)" if lines else quoted(field)
+
+
 def quoted_list(names: Sequence[str]) -> str:
     """Column names in quotes, the first dozen of them."""
     rest = len(names) - _MAX_LISTED

@@ -44,6 +44,8 @@ SECRET = "7361"
         f'user,item,rating\n1,1,"5\n2,2,{SECRET}\n',
         f"1,1,{SECRET},0,0\n2,2,5,0,0\n",
         f"1 {SECRET}\n",
+        f'user,item,rating\n1,"1,{SECRET}\n2,2,5\n{"3,3,5" * 300}\n4,"5",5\n',
+        f'user,item,rating\n1,"1,{SECRET}\n2,2",5\n1,"1,{SECRET}\n2,2",5\n',
     ],
 )
 def test_no_message_about_a_bad_file_quotes_a_rating(tmp_path, text):

@@ -39,7 +39,7 @@ import pyarrow.compute as pc
 from dpsr.arrays import AnyInts, Ints
 from dpsr.data.columns import Roles
 from dpsr.errors import DataError, ScaleError
-from dpsr.quoting import Source, printable, quoted, without_values
+from dpsr.quoting import Source, printable, quoted, quoted_id, without_values
 from dpsr.types.coordinates import Scale, off_scale
 
 ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError)
@@ -196,8 +196,8 @@ def _refuse_bad(codes: AnyInts, values: pa.Array, used: npt.NDArray[np.bool_], r
         if not text:
             missing(role, row, source)
         raise DataError(
-            f"{source.at(row)}: the {role} id {quoted(text)} has {len(text):,} characters, at most {MAX_LENGTH:,} are "
-            f'taken. Check that {role}="..." (or --{role} COLUMN) names the column of ids.'
+            f"{source.at(row)}: the {role} id {quoted_id(text)} has {len(text):,} characters, at most {MAX_LENGTH:,} "
+            f'are taken. Check that {role}="..." (or --{role} COLUMN) names the column of ids.'
         )
 
 

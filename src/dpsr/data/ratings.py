@@ -22,7 +22,7 @@ from dpsr.data.interactions import Interactions
 from dpsr.data.rows_in_memory import RowsInMemory
 from dpsr.engine.raw import RawInteractions, RawRatings
 from dpsr.errors import DataError, ParameterError
-from dpsr.quoting import Source, quoted
+from dpsr.quoting import Source, quoted, quoted_id
 from dpsr.types.coordinates import Mask, Scale, ScaleLike
 
 Duplicates = Literal["error", "first", "last"]
@@ -270,7 +270,7 @@ class _Pairs:
 def repeated_pair_error(pair: tuple[object, object], row: int, earlier: int, source: Source) -> DataError:
     """The error for a pair that is rated twice."""
     return DataError(
-        f"{source.at(row)}: user {quoted(pair[0])} rates item {quoted(pair[1])} again, as before at "
+        f"{source.at(row)}: user {quoted_id(pair[0])} rates item {quoted_id(pair[1])} again, as before at "
         f"{source.place(earlier)}. "
         'Keep one of them with duplicates="first" or "last" (or --duplicates first).'
     )

@@ -23,7 +23,7 @@ from dpsr.engine.spark.table import SparkTable
 from dpsr.engine.spark.task import changed_input_error
 from dpsr.engine.table import BLOCK_RATINGS, TIMESTAMP, block_edges
 from dpsr.errors import DataError
-from dpsr.quoting import quoted
+from dpsr.quoting import quoted_id
 from dpsr.types import Census, Scale
 
 
@@ -142,6 +142,7 @@ def _repeated(blocks: list[Packed], census: Census, name: str) -> DataError:
     user, item = census.user_ids[blocks[0].user].as_py(), census.item_ids[blocks[0].item].as_py()
     return DataError(
         f"{name}: pairs of user and item rated more than once: {pairs:,}, with {surplus:,} ratings too many; the first "
-        f"is user {quoted(user)} and item {quoted(item)}. Spark knows no first and last of them. Keep one rating of "
-        'each pair beforehand (dropDuplicates(["user", "item"])), or use --engine disk with --duplicates first or last.'
+        f"is user {quoted_id(user)} and item {quoted_id(item)}. Spark knows no first and last of them. Keep one rating "
+        'of each pair beforehand (dropDuplicates(["user", "item"])), or use --engine disk with --duplicates first or '
+        "last."
     )
