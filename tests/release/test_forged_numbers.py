@@ -7,13 +7,14 @@ import json
 
 import numpy as np
 import pytest
-from folders import copied, restated, rewrite
+from folders import copied, restated, rewrite, without
 
 from dpsr import DPSR, Interactions, load_release
 from dpsr.certify.check import check_certificate
 from dpsr.data import realistic
 from dpsr.errors import ReleaseError
 from dpsr.release import verify
+from dpsr.release.folder.asked import check_people_asked
 
 CELLS = 60
 
@@ -70,6 +71,25 @@ def test_scores_and_coefficients_have_as_many_numbers_as_cells_and_factors_ask_f
             refused(rated, tmp_path, place, part["numbers"] + CELLS)
     before = next(place for place, part in enumerate(parts) if part["name"] == "coefficients")
     refused(rated, tmp_path, before, parts[-1]["numbers"])  # as if factors had been known then
+
+
+@pytest.mark.parametrize(
+    ("question", "what"), [("coefficients", "where people's coefficients lie"), ("scores", "effects of items")]
+)
+def test_a_question_left_out_is_missed_though_another_is_like_it_and_every_price_was_computed_anew(
+    rated, tmp_path, question, what
+):
+    """At the unit `rating` scores of people are asked besides."""
+    found = rewrite(copied(rated, tmp_path / "forged"), "certificate.json", without(question))
+    assert any(f"the tables hold {what}" in words for words in found.fails), found.fails
+
+
+@pytest.mark.parametrize("unit", ["user", "rating"])
+def test_coefficients_need_no_question_where_few_people_leave_them_as_believed(unit):
+    ratings = realistic(0, n_users=80, n_items=30, n_ratings=900)
+    release = DPSR(0.5, unit=unit, delta=1e-5, items=list(range(1, 31)), random_state=1).fit(ratings).release_
+    assert "coefficients" not in {part.name for part in release.certificate.parts}
+    assert check_people_asked(release.certificate, release.side, release.index).holds
 
 
 def test_counts_and_moments_have_as_many_numbers_as_cells_and_frequent_cells_ask_for(liked, tmp_path):

@@ -314,19 +314,10 @@ def undeclared(ratings):
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])
-def test_a_release_that_names_next_to_nothing_is_read_back(model, undeclared, tmp_path, n):
+def test_a_release_that_names_next_to_nothing_is_read_back(undeclared, tmp_path, n):
     """Few items pass the threshold where people are few: none, or one alone."""
-    hashed = ItemIndex(None, pa.array(["a", "b"][:n], pa.string()))
-    side = replace(
-        model.release_.side,
-        **{
-            name: np.resize(getattr(model.release_.side, name), HASHED_CELLS)
-            for name in ("effects", "uncertainty", "pull")
-        },
-        features=np.resize(model.release_.side.features, (HASHED_CELLS, model.release_.side.features.shape[1])),
-        crowd=replace(model.release_.crowd, counts=np.resize(model.release_.crowd.counts, HASHED_CELLS)),
-    )
-    release = ItemRelease(side, hashed, undeclared.certificate, settings=undeclared.release_.settings)
+    hashed, made = ItemIndex(None, pa.array(["a", "b"][:n], pa.string())), undeclared.release_
+    release = ItemRelease(made.side, hashed, made.certificate, settings=made.settings)
     folder = release.save(tmp_path / "r")
     assert verify(folder).intact, verify(folder).fails
     assert load_release(folder).index.named.to_pylist() == ["a", "b"][:n]

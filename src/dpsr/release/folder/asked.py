@@ -4,7 +4,8 @@ Prices follow from the parts, so that a part left out would make a release look 
 release cannot do without follows from its tables:
 
     values     a histogram and sums, perhaps one symbol a rating; one sum of all ratings; or symbols alone (the paper)
-    people     levels, activity and scores; factors need second moments
+    people     levels, activity and scores; factors need second moments, and coefficients that lie elsewhere than is
+               believed before they are asked for need that question
     likes      numbers of interactions and counts; axes of taste need second moments, or pairs
     both       names, where no list of items was declared, need names
 
@@ -19,6 +20,8 @@ How many numbers a question of people has follows from the tables, too, and a ca
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+
+import numpy as np
 
 from dpsr.certify import Certificate
 from dpsr.certify.check import Check
@@ -48,10 +51,16 @@ def check_people_asked(certificate: Certificate, side: ItemSide, index: ItemInde
     needed = {
         "levels of people": ("levels",),
         "people by activity": ("activity",),
-        "effects of items": ("scores", "scores of people"),
+        "effects of items": ("scores",),
         **({"factors of taste": (MOMENTS,)} if side.n_factors else {}),
+        **({"where people's coefficients lie": ("coefficients",)} if _coefficients_moved(side) else {}),
     }
     return _check(certificate, needed | _names(index))
+
+
+def _coefficients_moved(side: ItemSide) -> bool:
+    """Whether they lie elsewhere than is believed before they are asked for: around zero, each by itself."""
+    return bool(side.mean.any() or (side.covariance != np.diag(np.diag(side.covariance))).any())
 
 
 def check_likes_asked(certificate: Certificate, side: LikesSide, index: ItemIndex) -> Check:
