@@ -41,6 +41,12 @@ BAD_FILES = {
         r"no column looks like the user, the item or the rating; its 5 columns have numbers for names\. "
         r"If the file has no header, add one",
     ),
+    "CSV without header, ratings in words": (
+        "r.csv",
+        b"ann,heat,4321 stars\nbob,heat,3 stars\n",
+        r"no column looks like the user, the item or the rating; its 3 columns have numbers for names\. "
+        r"If the file has no header, add one",
+    ),
     "two columns": (
         "r.csv",
         b"user,item\n1,2\n",

@@ -155,8 +155,8 @@ def _complaint(role: str, given: str | None, matches: list[str], names: Sequence
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The columns by name; but numbers may be the first rating of a file without a header, and are not shown."""
-    if any(is_number(name) for name in names):
+    """The columns by name; but "4" or "4 stars" may be the first rating of a file without a header: not shown."""
+    if any(is_number(name) or name.lstrip(" +-.")[:1].isdigit() for name in names):
         return f"its {len(names)} columns have numbers for names. If the file has no header, add one"
     return f"the columns are {quoted_list(names)}"
 
