@@ -30,3 +30,12 @@ def follow_text(page, text):
     """The same for a choice that is sent at once."""
     with page.expect_event("load"):
         page.get_by_text(text).click()
+
+
+def examined(page):
+    """What axe has to say against a page: its script is sent to a page once, and nothing comes back but complaints."""
+    from axe_playwright_python.base import AXE_SCRIPT, AxeResults
+
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    return AxeResults(page.evaluate("axe.run({resultTypes: ['violations']}).then(({violations}) => ({violations}))"))

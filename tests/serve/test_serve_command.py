@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import forked
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from chromium import examined
 from live_server import ask
 
 
@@ -52,7 +52,7 @@ def test_axe_finds_nothing_to_complain_about_on_the_page_of_operations(chromium,
     page.goto(f"http://127.0.0.1:{people.port}/docs")
     for summary in page.locator("summary").all():
         summary.click()
-    found = Axe().run(page)
+    found = examined(page)
     assert found.violations_count == 0, found.generate_report()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert all(url.startswith(f"http://127.0.0.1:{people.port}/") for url in asked)

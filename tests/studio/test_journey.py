@@ -9,8 +9,7 @@ from math import ceil, exp
 from time import monotonic, sleep
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from chromium import PATIENCE, follow, follow_text
+from chromium import PATIENCE, examined, follow, follow_text
 from studio_process import releases_held, studio_in
 
 from dpsr.privacy.ledger.ledger import Ledger
@@ -57,12 +56,12 @@ def looks_right(page, *, both=False):
     """Axe has nothing to say and nothing sticks out: wide and narrow, in turns light and dark."""
     page.wait_for_load_state()  # before its stylesheet a page has another width
     page.looks = 1 - getattr(page, "looks", 0)
-    for (width, theme), examined in zip(VIEWS, (page.looks, 1 - page.looks), strict=True):
+    for (width, theme), turn in zip(VIEWS, (page.looks, 1 - page.looks), strict=True):
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=theme)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
-        if examined or both:
-            found = Axe().run(page)
+        if turn or both:
+            found = examined(page)
             assert found.violations_count == 0, found.generate_report()
     page.set_viewport_size({"width": 1280, "height": 900})
     page.emulate_media(color_scheme="light")
@@ -164,7 +163,7 @@ def test_people_can_be_protected_as_a_whole_and_nobody_is_in_the_release(page, s
 
 def test_axe_would_find_a_planted_low_contrast(page):
     page.evaluate("document.documentElement.style.setProperty('--soft', '#d9dcda')")
-    assert "color-contrast" in Axe().run(page).generate_snapshot()
+    assert "color-contrast" in examined(page).generate_snapshot()
 
 
 @contextmanager
