@@ -93,7 +93,7 @@ def test_sums_over_all_ratings_are_those_of_memory(session, cut, monkeypatch):
     """They are bought on larger sets than this; here because nothing else may be chosen."""
     monkeypatch.setattr("dpsr.value.allocation._POOLED", (1 / 16,))
     ratings = small()
-    raw = on_spark(session, ratings)
+    raw = blocks_of(session, ratings)
     check_equal(ratings, raw, 0.5, drawn=False)
     raw.table.close()
 
@@ -109,14 +109,14 @@ def test_ratings_that_are_asked_in_turns_have_the_symbols_of_memory(session, cut
     """Turns are for larger sets than this; here because so many are many."""
     monkeypatch.setattr("dpsr.value.allocation._ENOUGH", 500)
     ratings = small()
-    raw = on_spark(session, ratings)
+    raw = blocks_of(session, ratings)
     check_equal(ratings, raw, 3.0)
     raw.table.close()
 
 
 def test_where_epsilon_buys_the_mean_alone_spark_agrees_too(session, cut):
     ratings = small()
-    check_equal(ratings, on_spark(session, ratings), 0.01, drawn=False)
+    check_equal(ratings, blocks_of(session, ratings), 0.01, drawn=False)
 
 
 def test_one_user_with_two_fifths_of_all_ratings_and_items_nobody_rated(session, cut):
@@ -134,7 +134,7 @@ def test_one_user_with_two_fifths_of_all_ratings_and_items_nobody_rated(session,
 
 
 def test_columns_are_kept_hidden_and_dropped(session):
-    raw = on_spark(session, small())
+    raw = blocks_of(session, small())
     public = raw.public
     public.run(lambda block: BlockResult({"mark": np.arange(len(block.items)) + block.start}), writes=["mark"])
     np.testing.assert_array_equal(column(raw.table, "mark"), np.arange(raw.table.census.n_ratings))
@@ -182,7 +182,7 @@ def test_another_number_of_partitions_gives_the_same_symbols(session, partitions
 
 def test_another_key_gives_other_symbols(session):
     """So that the tests of equality can fail."""
-    raw = on_spark(session, small())
+    raw = blocks_of(session, small())
     first, second = symbols(raw, NoiseSource.seeded(1)), symbols(raw, NoiseSource.seeded(2))
     assert 0.1 < np.mean(first != second) < 0.9
 
@@ -190,7 +190,7 @@ def test_another_key_gives_other_symbols(session):
 def test_a_worker_that_is_killed_is_replaced_and_draws_the_same(session, tmp_path, monkeypatch):
     ratings, marker = small(), str(tmp_path / "killed")
     strike(monkeypatch, once(marker, kill_worker()))
-    np.testing.assert_array_equal(symbols(on_spark(session, ratings)), symbols_in_memory(ratings))
+    np.testing.assert_array_equal(symbols(blocks_of(session, ratings)), symbols_in_memory(ratings))
     assert (tmp_path / "killed").exists()
 
 
@@ -200,7 +200,7 @@ def test_a_lost_column_comes_back_as_it_was_under_a_key_nobody_knows(session):
     before = column(table, SYMBOL)
     table._state.blocks.unpersist(blocking=True)
     np.testing.assert_array_equal(column(table, SYMBOL), before)
-    assert np.any(symbols(on_spark(session, small()), NoiseSource.system()) != before)
+    assert np.any(symbols(blocks_of(session, small()), NoiseSource.system()) != before)
 
 
 # --- somebody else's session ---
@@ -245,7 +245,7 @@ def test_a_session_of_another_thread_is_found_and_not_changed(session):
 
 
 def test_a_large_function_without_a_key_may_go_through_a_file_which_does_not_stay(session):
-    raw, ballast = on_spark(session, small()), np.random.default_rng(0).random(1 << 14)
+    raw, ballast = blocks_of(session, small()), np.random.default_rng(0).random(1 << 14)
     folder = Path(session.sparkContext._temp_dir)
     before = sorted(folder.rglob("*"))
 
@@ -260,7 +260,7 @@ def test_a_large_function_without_a_key_may_go_through_a_file_which_does_not_sta
 def test_a_key_is_not_in_the_history_of_the_session(session, events):
     """Plans are written there, and a plan knows the function that carries the key."""
     noise = NoiseSource.system()
-    symbols(on_spark(session, small()), noise)
+    symbols(blocks_of(session, small()), noise)
     written = b"".join(path.read_bytes() for path in events.rglob("*") if path.is_file())
     assert b"MapInArrow" in written
     signed = [byte - 256 if byte > 127 else byte for byte in noise._key]
@@ -269,7 +269,7 @@ def test_a_key_is_not_in_the_history_of_the_session(session, events):
 
 
 def test_an_error_inside_a_task_never_quotes_what_the_task_read(session):
-    raw = on_spark(session, small())
+    raw = blocks_of(session, small())
 
     def blurt(block):
         raise RuntimeError(f"the first level is {block.columns[LEVEL][0]} and that is secret")
