@@ -141,7 +141,7 @@ def in_turn_on_spark(tmp_path_factory):
     (defaults / "spark-defaults.conf").write_text(
         "".join(f"{name} {value}\n" for name, value in QUICK.items() if "codegen" not in name)
     )
-    environment = {**os.environ, "COLUMNS": "200", "SPARK_CONF_DIR": str(defaults)}
+    environment = {**os.environ, "COLUMNS": "200", "SPARK_CONF_DIR": str(defaults), forked.SERVER: forked.server()}
     for folder in folders.values():
         write_csv(folder / "ratings.csv")
     with (folders["bad"] / "ratings.csv").open("a") as file:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+import spark_daemon
 from spark_cases import (
     JAVA,
     QUICK,
@@ -107,11 +108,9 @@ def executors():
 
 def kill_executor():
     """The Java process above a worker dies, and with it all that it kept."""
-    import psutil
 
     def do():
-        above = [one for one in psutil.Process().parents() if one.name() == "java"]
-        above[0].kill()
+        os.kill(int(os.environ[spark_daemon.JAVA]), signal.SIGKILL)
         time.sleep(PATIENCE)  # until its end reaches this process too
 
     return do

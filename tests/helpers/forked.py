@@ -170,8 +170,9 @@ def prepare():
     from dpsr.report.page import environment
     from dpsr.report.plots import EPSILONS
 
-    with suppress(ImportError):  # what some versions of typer import with their first command
-        importlib.import_module("typer._adapters")
+    for name in ("typer._adapters", "pyspark.worker"):  # of some versions of typer, and of Spark where there is one
+        with suppress(ImportError):
+            importlib.import_module(name)
     discrete_laplace(Fraction(1), 1, NoiseSource.seeded(0))
     for template in environment().list_templates(extensions=["jinja"]):
         environment().get_template(template)

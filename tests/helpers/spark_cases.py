@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import forked
 import numpy as np
 import pytest
 
@@ -89,7 +90,8 @@ def _started(master, settings):
 
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = SparkSession.builder.master(master).appName("tests")
-        for name, value in {**QUICK, **settings}.items():
+        workers = {f"spark.executorEnv.{forked.SERVER}": forked.server()}
+        for name, value in {**QUICK, **workers, **settings}.items():
             builder = builder.config(name, value)
         return builder.getOrCreate()
 

@@ -1,20 +1,17 @@
-"""Spark's own daemon, which has imported before it forks what every task needs.
+"""Spark's own daemon, forked from a process that has imported what every task needs (`forked`), kernels included.
 
-Spark collects garbage after each task and starts a new process for each one that failed: with the imports done once,
-and out of the collector's sight, a test's tasks take the time of their work.
+Spark starts a daemon with every session and with every executor that takes another's place, and collects garbage after
+each task: with the imports done once, and out of the collector's sight, a test's tasks take the time of their work.
 """
 
-# ruff: noqa: E402
-import gc
+import os
+import sys
 
-gc.disable()  # nothing that is imported is garbage, and Spark collects in any case
+from forked import Forked
 
-import pandas  # noqa: F401
-import pyspark.worker  # noqa: F401
-from pyspark.daemon import manager
-
-import dpsr.pipeline.dpsr  # noqa: F401
+JAVA = "DPSR_TESTS_JAVA"
+"""Names the process that asked for a daemon, which is not its parent."""
 
 if __name__ == "__main__":
-    gc.freeze()
-    manager()
+    command = [sys.executable, "-m", "pyspark.daemon", *sys.argv[1:]]
+    sys.exit(Forked(command, env={**os.environ, JAVA: str(os.getppid())}).wait())
