@@ -133,7 +133,7 @@ class DiskTable(Table):
             raise KeyError(f"the column {column} is hidden")
         path, place = self._path(column, number), self.ratings_of(number)
         try:
-            found: AnyArray = pq.read_table(path, memory_map=False, use_threads=False)[column].to_numpy()
+            found: AnyArray = pq.ParquetFile(path, memory_map=False).read(use_threads=False)[column].to_numpy()
             if len(found) != place.stop - place.start:  # kernels do not look where a block ends
                 raise pa.ArrowInvalid("a block of another length")
         except (OSError, KeyError, pa.ArrowException) as error:
