@@ -47,3 +47,27 @@ def test_the_demo_does_not_touch_a_folder_of_somebody_elses(dpsr, tmp_path):
     assert "exists already" in refused.err
     assert not refused.out
     assert (tmp_path / "demo" / "thesis.tex").read_text() == "years of work"
+
+
+def test_a_sample_that_finds_no_place_is_one_sentence(dpsr, tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("mine", "utf-8")
+    for place in (file, file / "sample"):  # both ended in a traceback
+        outcome = dpsr("demo", "--sample", place)
+        assert outcome.code == 2
+        assert f"the sample could not be written to {place.name}: " in outcome.err
+        assert "Choose a folder" in outcome.err
+    assert file.read_text("utf-8") == "mine"
+    (tmp_path / "half" / "items.csv").mkdir(parents=True)
+    assert "half holds items.csv already" in dpsr("demo", "--sample", tmp_path / "half").err
+
+
+def test_a_sample_that_finds_no_room_leaves_nothing(dpsr, tmp_path, monkeypatch):
+    def full(self, *_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    outcome = dpsr("demo", "--sample", tmp_path / "sample")
+    assert outcome.code == 2
+    assert "No space left on device" in outcome.err
+    assert list((tmp_path / "sample").iterdir()) == []

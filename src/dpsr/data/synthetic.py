@@ -21,6 +21,7 @@ is of this kind; as files it is what a stranger can try every command on, the sa
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice, product
 from pathlib import Path
 from typing import Literal
@@ -32,7 +33,7 @@ import pyarrow.csv as pacsv
 from dpsr.arrays import Floats, Ints
 from dpsr.data.ratings import Ratings
 from dpsr.errors import DataError, ParameterError
-from dpsr.quoting import quoted
+from dpsr.quoting import file_name, quoted
 from dpsr.types import Mask
 from dpsr.types.coordinates import Scale
 
@@ -195,12 +196,21 @@ def write_sample(folder: Path) -> list[Path]:
     files = [folder / name for name in ("ratings.csv", "items.csv", "pairs.csv")]
     there = [path.name for path in files if path.exists()]
     if there:
-        raise DataError(f"{', '.join(there)} exists already in {folder.name or 'this folder'}. Choose another folder.")
-    folder.mkdir(parents=True, exist_ok=True)
+        raise DataError(f"{folder.name or 'this folder'} holds {', '.join(there)} already. Choose another folder.")
     ratings = demo_ratings()
-    pacsv.write_csv(ratings.to_arrow(), files[0])
     ids = ratings.mask.item_ids.to_pylist()
     lines = [f"{item},{title}" for item, title in zip(ids, islice(titles(), len(ids)), strict=True)]
-    files[1].write_text("\n".join(["item,title", *lines]) + "\n", "utf-8")
-    files[2].write_text("user,item\n42,7\n42,9\n43,7\n", "utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        pacsv.write_csv(ratings.to_arrow(), files[0])
+        files[1].write_text("\n".join(["item,title", *lines]) + "\n", "utf-8")
+        files[2].write_text("user,item\n42,7\n42,9\n43,7\n", "utf-8")
+    except OSError as error:
+        with suppress(OSError):  # none of them was there before
+            for path in files:
+                path.unlink(missing_ok=True)
+        raise DataError(
+            f"the sample could not be written to {file_name(folder)}: {error.strerror or error}. Choose a folder with "
+            "enough room where you may write."
+        ) from error
     return files
