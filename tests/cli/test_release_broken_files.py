@@ -43,17 +43,19 @@ class Curator:
         self.asked += 1
         return "y" if self.asked <= self.patience else "n"
 
-    def try_to_release(self, path, *, scale="1:5:1", snap=False, **options):
+    def try_to_release(self, path, *, scale="1:5:1", snap=False, timestamps=True, **options):
         """'refused', 'declined' or 'released', and what was said."""
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             try:
                 release(
                     RatingsSource(str(path)), scale, 0.5, self.folder / "out", method=Method.paper, snap=snap,
-                    ledger=str(self.folder / "l.db"), another_file=True, timestamps=True, **options,
+                    ledger=str(self.folder / "l.db"), another_file=True, timestamps=timestamps, **options,
                 )  # fmt: skip
             except DpsrError as error:
-                return "refused", str(error)
+                if "times were to be kept" not in str(error):
+                    return "refused", str(error)
+                return self.try_to_release(path, scale=scale, snap=snap, timestamps=False, **options)
             except typer.Exit as stop:
                 return {1: "declined"}[stop.exit_code], said.getvalue()
         return "released", said.getvalue()

@@ -17,7 +17,7 @@ from small_ratings import options, write_csv
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.cli import terminal
 from dpsr.data import realistic
-from dpsr.errors import ParameterError, ReleaseError
+from dpsr.errors import DataError, ParameterError, ReleaseError
 from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.report.card import card
 
@@ -263,6 +263,23 @@ def test_a_fit_in_python_leaves_times_out_too():
     for model in (DPSR(1.0), DPSR.paper(1.0)):
         assert model.fit(ratings).release.mask.timestamps is None
         assert model.fit(ratings, timestamps=True).release.mask.timestamps is not None
+
+
+def test_times_that_are_not_there_are_not_kept_in_silence_at_a_charge(dpsr, csv, ledger, tmp_path):
+    """The release was made, charged, and said that `--timestamps` keeps times."""
+    paid = ["--ledger", tmp_path / "ledger.db", "--timestamps"]
+    outcome = dpsr("release", csv, *options(tmp_path / "r"), *paid)
+    assert (outcome.code, (tmp_path / "r").exists()) == (2, False)
+    assert "the ratings have none: no column was taken for them" in outcome.err
+    assert "--timestamp COLUMN" in outcome.err
+    outcome = dpsr("release", csv, *options(tmp_path / "r"), "--timestamps", "--unit", "user", "--delta", "1e-3")
+    assert (outcome.code, (tmp_path / "r").exists()) == (2, False)
+    assert "no times can be kept" in outcome.err
+    assert ledger.budget("films").left_epsilon == 3
+    untimed = realistic(0, n_users=30, n_items=20, n_ratings=200)
+    with pytest.raises(DataError, match="the ratings have none"):
+        DPSR(1.0).fit(untimed, ledger=tmp_path / "ledger.db", timestamps=True)
+    assert ledger.budget("films").left_epsilon == 3
 
 
 def test_the_width_of_a_terminal_cuts_no_history(tmp_path, ledger, monkeypatch, dpsr):

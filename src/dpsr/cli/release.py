@@ -126,9 +126,10 @@ def release(
         from dpsr.errors import ReleaseError
         from dpsr.pipeline.account import Account
         from dpsr.pipeline.dpsr import build
+        from dpsr.pipeline.estimator import check_timed
         from dpsr.pipeline.likes import check_likes
         from dpsr.pipeline.made_up import check_made_up
-        from dpsr.pipeline.publish import check_order, check_table, publish
+        from dpsr.pipeline.publish import census_of, check_order, check_table, publish
         from dpsr.privacy.vault.journal import noted_charge
 
         check_asking(as_json, yes, ratings)
@@ -176,6 +177,8 @@ def release(
             journal,
         ):
             check_table(table, out_dir)
+            if timestamps:
+                check_timed(census_of(table), protects.value)
             if account is not None and protects is Unit.value:
                 account = resolve_mismatch(account, table, same_data, another_file, ask=not yes)
             taken = said(reading.taken, getattr(table, "notes", ())) if engine is not Engine.memory else reading.taken

@@ -103,6 +103,21 @@ def check_enough(census: Census) -> None:
         )
 
 
+def check_timed(census: Census, unit: str) -> None:
+    """Refuse to keep times that there are none of, or that no release of this unit has."""
+    if unit != "value":
+        raise ParameterError(
+            f"a release that protects unit = {unit!r} holds nothing about anybody, so no times can be kept in it. "
+            "Leave out timestamps=True (or --timestamps)."
+        )
+    if not census.timed:
+        raise DataError(
+            "times were to be kept, and the ratings have none: no column was taken for them. Name the column with "
+            'timestamp="..." (or --timestamp COLUMN) when the ratings are read, or leave out timestamps=True '
+            "(or --timestamps)."
+        )
+
+
 UNCHARGED = (
     "no ledger was charged: nobody adds this fit up with other releases of the same data. Keep count with "
     "fit(ratings, ledger='ledger.db') (to begin: dpsr ledger init). Said once."
@@ -182,13 +197,16 @@ class PrivateRecommender(Parameters, ABC):
             note: A line for the ledger's history, such as what the release is for.
             same_data: The same ratings may be charged to more than one data set.
             another_file: The data set may have grown or changed since its last charge.
-            timestamps: Keep in the release when ratings were given, which is public then; left out otherwise.
+            timestamps: Keep in the release when ratings were given, which is public then; left out otherwise. At unit
+                "value" only, and refused where the ratings have no times.
 
         Returns:
             The estimator itself, fitted.
         """
         raw = self.checked(ratings)
         check_enough(raw.mask.census)
+        if timestamps:
+            check_timed(raw.mask.census, self.unit)
         raw = raw if timestamps else raw.without_timestamps()
         with shown_in_notebook():
             if ledger is None:
