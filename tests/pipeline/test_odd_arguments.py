@@ -1,13 +1,17 @@
 """Arguments that look like others: a truth is no budget, nobody is not somebody called "None", no delta is ignored."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.data import realistic
-from dpsr.errors import PrivacyError
+from dpsr.errors import ParameterError, PrivacyError
 from dpsr.pipeline.verification import verify_release
 from dpsr.privacy.channels import randomised_response
+from dpsr.privacy.ledger.ledger import Ledger
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import privatise
 from dpsr.release.verify import verify
@@ -31,6 +35,15 @@ def test_what_only_looks_like_a_budget_is_refused(ratings, build, epsilon):
 def test_a_delta_is_refused_and_not_ignored(ratings):
     with pytest.raises(PrivacyError, match="no delta is taken"):
         DPSR(1.0, delta=1e-6).fit(ratings)
+
+
+@pytest.mark.parametrize("items", ["items.csv", Path("items.csv"), pd.DataFrame({"item": [1, 2], "title": "x"})])
+def test_a_file_or_a_frame_is_no_list_of_items(ratings, items, tmp_path):
+    """Its letters, or its columns' names, were declared: every rating was left out, at the full price."""
+    ledger = Ledger.create(str(tmp_path / "ledger.db"), "films", "3", "1e-5", unit="user")
+    with pytest.raises(ParameterError, match="is a list of ids, found"):
+        DPSR(1.0, unit="user", delta=1e-6, items=items).fit(ratings, ledger=tmp_path / "ledger.db")
+    assert ledger.budget().left_epsilon == 3
 
 
 @pytest.mark.parametrize(("thing", "text"), [(None, "None"), (True, "True")])

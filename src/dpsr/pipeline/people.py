@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from os import PathLike
 
 import numpy as np
 import pyarrow as pa
@@ -256,6 +257,11 @@ def declared_items(items: Ids | Catalogue | None) -> pa.Array | None:
     """A declared list of items as a vocabulary: ascending, each once."""
     if items is None:
         return None
+    if isinstance(items, str | bytes | PathLike) or hasattr(items, "columns"):  # its letters, or the names of columns
+        raise ParameterError(
+            f"a declared list of items is a list of ids, found {type(items).__name__}. Pass the ids themselves, such "
+            'as the column of a frame: pandas.read_csv("items.csv")["item"].'
+        )
     found = items.ids.tolist() if isinstance(items, Catalogue) else items
     try:
         ids = found if isinstance(found, pa.Array) else pa.array(list(found))
