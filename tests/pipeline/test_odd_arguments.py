@@ -57,6 +57,21 @@ def test_nobody_is_not_a_person_whose_id_spells_it(ratings, thing, text):
     assert nobody == unknown != named
 
 
+def test_a_frame_or_a_generator_is_no_list_of_ids(ratings):
+    """Nobody was found under such an id: everything was predicted to be the mean, without a word."""
+    frame = pd.DataFrame({"user": ["u3", "u4"], "item": [1, 2]})
+    people = DPSR(8.0, unit="user", delta=1e-4, random_state=0).fit(ratings)
+    for answers in (DPSR(8.0, random_state=0).fit(ratings), people, people.personalise(ratings)):
+        with pytest.raises(ParameterError, match=r"users are ids in one dimension, found an array of shape \(2, 1\)"):
+            answers.predict(frame[["user"]], frame[["item"]])
+        with pytest.raises(ParameterError, match="items are ids in one dimension, found a generator"):
+            answers.predict(["u3", "u4"], (item for item in [1, 2]))
+        with pytest.raises(ParameterError, match="2 users and 3 items"):
+            answers.predict(["u3", "u4"], [1, 2, 3])
+        assert answers.predict(frame["user"], frame["item"]).shape == (2,)
+        assert answers.predict("u3", 1).shape == (1,)
+
+
 def test_ratings_declared_private_are_saved_and_examined_as_not_private(ratings, tmp_path):
     DPSR.paper().reconstruct(ratings).save(tmp_path / "r")
     found = verify(tmp_path / "r")

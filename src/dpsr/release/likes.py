@@ -21,7 +21,7 @@ from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
 from dpsr.release.nobody import PersonalWithoutPeople, ReleaseOfItems, item_names
 from dpsr.synthesis import Look, MadeUpLikes, Synthesis, make_up_likes
 from dpsr.types import Mask, PersonalModel, Scale
-from dpsr.types.coordinates import Ids, id_array
+from dpsr.types.coordinates import Ids, id_array, paired
 from dpsr.types.item_side import Crowd
 from dpsr.types.likes_side import LikesSide, strengths
 from dpsr.types.personal import OpensInteractions, OwnRows
@@ -78,9 +78,9 @@ class LikesRelease(ReleaseOfItems[LikesSide]):
 
     def predict(self, users: Ids, items: Ids) -> Floats:
         """Popularity of these items: the release knows nobody, so `users` only set the shape; 0 for unknown items."""
-        _, j = np.broadcast_arrays(np.atleast_1d(np.asarray(users)), np.atleast_1d(np.asarray(items)))
-        cells = self.index.cells_of(id_array(j.ravel()))
-        return np.where(cells >= 0, self.side.popularity[np.maximum(cells, 0)], 0.0).reshape(j.shape)
+        _, j = np.broadcast_arrays(*paired(users, items))
+        cells = self.index.cells_of(id_array(j))
+        return np.where(cells >= 0, self.side.popularity[np.maximum(cells, 0)], 0.0)
 
     def popular(self, n: int = 10) -> Recommendations:
         """The `n` named items that are most popular."""

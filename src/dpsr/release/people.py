@@ -26,7 +26,7 @@ from dpsr.release.lists.ranking import Recommendations, best_items
 from dpsr.release.nobody import PersonalWithoutPeople, ReleaseOfItems, item_names
 from dpsr.synthesis import Look, MadeUpPeople, Synthesis, make_up
 from dpsr.types import Affinity, Mask, OpensOwnRows, PersonalModel, Scale
-from dpsr.types.coordinates import Ids, id_array
+from dpsr.types.coordinates import Ids, id_array, paired
 from dpsr.types.id_order import IdOrder
 from dpsr.types.item_side import Crowd, ItemSide, OwnSide
 from dpsr.types.likes_side import LikesSide
@@ -80,9 +80,9 @@ class ItemRelease(ReleaseOfItems[ItemSide]):
 
     def predict(self, users: Ids, items: Ids) -> Floats:
         """What a stranger is expected to give these items: the release knows nobody, so `users` only set the shape."""
-        _, j = np.broadcast_arrays(np.atleast_1d(np.asarray(users)), np.atleast_1d(np.asarray(items)))
-        cells = self.index.cells_of(j.ravel())
-        return self.side.predict(self.side.stranger, np.zeros(len(cells), dtype=np.int64), cells).reshape(j.shape)
+        _, j = np.broadcast_arrays(*paired(users, items))
+        cells = self.index.cells_of(j)
+        return self.side.predict(self.side.stranger, np.zeros(len(cells), dtype=np.int64), cells)
 
     def popular(self, n: int = 10) -> Recommendations:
         """The `n` named items that a stranger is most likely to meet and like."""

@@ -31,7 +31,7 @@ from dpsr.release.lists.ranking import (
 )
 from dpsr.release.personalise import Personalised
 from dpsr.types import Catalogue, Mask, Model, NoisyRatings, OpensOwnRows, PersonalModel, Scale
-from dpsr.types.coordinates import Ids
+from dpsr.types.coordinates import Ids, paired
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,14 +103,8 @@ class Release(Tabular):
 
     def predict(self, users: Ids, items: Ids) -> Floats:
         """Predicted ratings inside the scale; unknown users and items get the best that is known."""
-        if np.shape(users) != np.shape(items) and 1 not in (np.size(users), np.size(items)):
-            raise ParameterError(
-                f"predict needs one item per user, found {np.size(users)} users and {np.size(items)} items. "
-                "Pass two arrays of the same length, or a single user or item."
-            )
-        return self.model.predict(
-            self.mask.user_codes(np.atleast_1d(users)), self.mask.item_codes(np.atleast_1d(items))
-        )
+        u, j = paired(users, items)
+        return self.model.predict(self.mask.user_codes(u), self.mask.item_codes(j))
 
     @overload
     def recommend(self, user: str | int, n: int = 10, *, unknown: Unknown = "error") -> Recommendations: ...

@@ -15,7 +15,7 @@ survives.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsr.arrays import Bools, Codes, Ints
-from dpsr.errors import ScaleError
+from dpsr.errors import ParameterError, ScaleError
 
 MAX_LEVELS = 1001
 """Finer grids cost memory and add nothing: the noise of any useful epsilon is far coarser."""
@@ -309,6 +309,23 @@ def codes_of(ids: Ids, vocabulary: pa.Array) -> Ints:
         array = pa.array([_as(vocabulary.type, one) for one in ids], type=vocabulary.type)
     found = pc.index_in(array, value_set=vocabulary)
     return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def paired(users: Ids, items: Ids) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Users and items, each in one dimension: as many of both, or a single one of either."""
+    found = np.atleast_1d(np.asarray(users)), np.atleast_1d(np.asarray(items))
+    for what, ids in zip(("users", "items"), found, strict=True):
+        if ids.ndim > 1 or (len(ids) == 1 and isinstance(ids[0], Iterable) and not isinstance(ids[0], str | bytes)):
+            shape = f"an array of shape {ids.shape}" if ids.ndim > 1 else f"a {type(ids[0]).__name__}"
+            raise ParameterError(
+                f"{what} are ids in one dimension, found {shape}. Pass a list, or one column such as frame['user']."
+            )
+    if len(found[0]) != len(found[1]) and 1 not in map(len, found):
+        raise ParameterError(
+            f"predict needs one item per user, found {len(found[0])} users and {len(found[1])} items. "
+            "Pass two arrays of the same length, or a single user or item."
+        )
+    return found
 
 
 def id_array(ids: Ids) -> pa.Array:

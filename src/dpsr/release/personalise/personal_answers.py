@@ -28,7 +28,7 @@ from dpsr.release.lists.batch import table as lists_table
 from dpsr.release.lists.ranking import Recommendations
 from dpsr.release.personalise.files import check_file, file_metadata, statement
 from dpsr.types import OpensOwnRows, PersonalModel, Scale
-from dpsr.types.coordinates import Ids
+from dpsr.types.coordinates import Ids, paired
 
 BLOCK = 4_096
 """People at a time: some fifty megabytes, whatever the number of people."""
@@ -98,7 +98,7 @@ class PersonalAnswers(ABC, Generic[Released]):
 
     def predict(self, users: Ids, items: Ids) -> Floats:
         """Predicted ratings inside the scale; who brought no ratings gets what the release predicts for them."""
-        u, j = np.broadcast_arrays(np.atleast_1d(np.asarray(users)), np.atleast_1d(np.asarray(items)))
+        u, j = np.broadcast_arrays(*paired(users, items))
         predicted, people = self.release.predict(u, j), self._ratings.mask.user_codes(u)
         for some in self._blocks(np.unique(people[people >= 0])):
             here = np.flatnonzero((people >= some[0]) & (people <= some[-1]))
