@@ -56,6 +56,21 @@ def test_pairs_are_predicted_with_what_each_prediction_rests_on(dpsr, folder, ra
     assert b"dpsr.for" in found.schema.metadata
 
 
+@pytest.mark.parametrize("header", ["who,wine", "user,item", "user_id,wine"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_pairs_may_be_called_as_the_ratings_call_theirs(dpsr, folder, small_ratings, tmp_path, header, suffix):
+    """The refusal advised the very `--item` that had been given."""
+    table = small_ratings.to_arrow().select(["user", "item", "rating"])
+    pacsv.write_csv(table.rename_columns(["who", "wine", "rating"]), tmp_path / "ratings.csv")
+    pairs = tmp_path / f"pairs{suffix}"
+    rows = table.select(["user", "item"]).slice(0, 3).rename_columns(header.split(","))
+    (pq.write_table if suffix == ".parquet" else pacsv.write_csv)(rows, pairs)
+    named = ("--user", "who", "--item", "wine", "--predict", pairs, "--out", tmp_path / "p.parquet")
+    outcome = dpsr("personalise", folder, tmp_path / "ratings.csv", *named)
+    assert outcome.code == 0, outcome.err
+    assert pq.read_table(tmp_path / "p.parquet")["basis"].to_pylist() == ["own ratings"] * 3
+
+
 def test_a_file_of_one_persons_ratings_is_enough_for_their_list(dpsr, folder, tmp_path):
     raw = tmp_path / "mine.csv"
     raw.write_text("user,item,rating\n1,1,5\n")

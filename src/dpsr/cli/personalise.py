@@ -42,7 +42,10 @@ def personalise(
     n: Annotated[int, typer.Option("-n", "--n", "--number", help="Items in a list.")] = 10,
     pairs: Annotated[
         Path | None,
-        typer.Option("--predict", help="Predict the pairs of this file (user, item) instead of making lists."),
+        typer.Option(
+            "--predict",
+            help="Predict the pairs of this file (user, item, or called as in the ratings) instead of making lists.",
+        ),
     ] = None,
     user: User = None,
     item: Item = None,
@@ -97,7 +100,7 @@ def personalise(
     else:
         from dpsr.data.files.pairs import read_pairs
 
-        total = write_personal_predictions(personal, read_pairs(pairs), out_file, overwrite=force)
+        total = write_personal_predictions(personal, read_pairs(pairs, also=(user, item)), out_file, overwrite=force)
         out.print(f"{total:,} predictions written to [bold]{for_terminal(out_file, 400)}[/bold].")
     _say(personal)
 

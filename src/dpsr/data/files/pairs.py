@@ -28,17 +28,29 @@ _ROWS = 1 << 18
 _DELIMITERS = (",", "\t", ";", "|")
 
 
+Names = tuple[str | None, str | None]
+"""What the columns of user and item are called, where that is known."""
+
+
 def read_pairs(
-    path: str | PathLike[str], *, user: str | None = None, item: str | None = None, delimiter: str | None = None
+    path: str | PathLike[str],
+    *,
+    user: str | None = None,
+    item: str | None = None,
+    delimiter: str | None = None,
+    also: Names = (None, None),
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of two columns, `user` and `item`, in the order of the file."""
+    """Batches of two columns, `user` and `item`, in the order of the file.
+
+    `also` is what ratings call theirs, and columns of pairs may be called so too.
+    """
     file = existing(Path(path))
     head = read_head(file)
     try:
         if is_parquet(file, head):
-            yield from _of_parquet(file, user, item)
+            yield from _of_parquet(file, (user, item), also)
         else:
-            yield from _of_text(file, first_lines(file, head), user, item, delimiter)
+            yield from _of_text(file, first_lines(file, head), (user, item), also, delimiter)
     except ARROW_ERRORS as error:
         if isinstance(error, DataError):
             raise
@@ -48,23 +60,24 @@ def read_pairs(
         ) from error
 
 
-def _of_parquet(file: Path, user: str | None, item: str | None) -> Iterator[pa.RecordBatch]:
+def _wanted(names: list[str], file: Path, named: Names, also: Names) -> list[str]:
+    user, item = (given or (theirs if theirs in names else None) for given, theirs in zip(named, also, strict=True))
+    return [names[place] for place in find_pair(names, source=file_name(file), user=user, item=item)]
+
+
+def _of_parquet(file: Path, named: Names, also: Names) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(file) as source:
-        names = source.schema_arrow.names
-        wanted = [names[place] for place in find_pair(names, source=file_name(file), user=user, item=item)]
+        wanted = _wanted(source.schema_arrow.names, file, named, also)
         for batch in source.iter_batches(batch_size=_ROWS, columns=wanted):
             yield _named(batch.select(wanted))
 
 
-def _of_text(
-    file: Path, head: str, user: str | None, item: str | None, delimiter: str | None
-) -> Iterator[pa.RecordBatch]:
+def _of_text(file: Path, head: str, named: Names, also: Names, delimiter: str | None) -> Iterator[pa.RecordBatch]:
     header = next((line for line in head.splitlines() if line), None)
     if header is None:
         raise DataError(f"{file_name(file)} is empty. Give a header with a user and an item, and one pair in each row.")
     mark = {"\\t": "\t", None: _likely(header)}.get(delimiter, delimiter) or ","
-    names = next(csv.reader([header], delimiter=mark))
-    wanted = [names[place] for place in find_pair(names, source=file_name(file), user=user, item=item)]
+    wanted = _wanted(next(csv.reader([header], delimiter=mark)), file, named, also)
     convert = pacsv.ConvertOptions(
         column_types=dict.fromkeys(wanted, pa.string()), include_columns=wanted, strings_can_be_null=False
     )
