@@ -1,11 +1,17 @@
 """Every layout that can be read gives the same table."""
 
+import bz2
+import gzip
+import lzma
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from file_layouts import CANONICAL, LAYOUTS, ROWS, text
 
 from dpsr.data import Ratings
+from dpsr.data.files.pairs import read_pairs
+from dpsr.data.files.read import columns_in, columns_taken
 from dpsr.errors import DataError
 from dpsr.types.coordinates import Scale
 
@@ -146,3 +152,39 @@ def test_a_log_of_purchases_is_told_how_it_is_read(tmp_path):
     path.write_text('{"customer": 1, "sku": "A", "event": "buy"}\n{"customer": 2, "sku": "B", "event": "buy"}\n')
     with pytest.raises(DataError, match=r"no column looks like the rating; .*have no rating.*--likes --unit user"):
         Ratings.read(path, scale=SCALE)
+
+
+JSON = '{"user": "a", "item": 1, "rating": 5}\n{"user": "b", "item": 2, "rating": 3}\n'
+
+
+@pytest.mark.parametrize("name", ["ratings.txt", "standard input", "ratings.csv"])
+def test_json_lines_are_known_by_how_they_begin(tmp_path, name):
+    """Through a pipe they have no name; pieces of the first object were shown as the names of columns."""
+    path = tmp_path / name
+    path.write_text(JSON)
+    assert Ratings.read(path, scale=SCALE).values.tolist() == [5, 3]
+    assert columns_taken(path) == {"user": "user", "item": "item", "rating": "rating"}
+    with pytest.raises(DataError, match="is JSON, of which ratings alone are read"):
+        list(read_pairs(path))
+
+
+@pytest.mark.parametrize("name", ["ratings.json", "standard input"])
+@pytest.mark.parametrize("reader", [columns_taken, columns_in, lambda path: Ratings.read(path, scale=SCALE)])
+def test_an_array_is_named_before_its_columns_are_looked_for(tmp_path, name, reader):
+    path = tmp_path / name
+    path.write_text(f"[\n{JSON.replace('}', '},', 1)}]")
+    with pytest.raises(DataError, match="is one JSON array"):
+        reader(path)
+
+
+@pytest.mark.parametrize(
+    ("pack", "advice"),
+    [(gzip.compress, "(gunzip)"), (bz2.compress, "(bunzip2)"), (lzma.compress, "by xz, which is not read")],
+)
+def test_what_is_compressed_and_not_called_so_may_be_unpacked(tmp_path, pack, advice):
+    """What came through a pipe was told to let its name end in .gz; xz was read as text."""
+    path = tmp_path / "standard input"
+    path.write_bytes(pack(b"user,item,rating\n1,1,5\n2,2,3\n"))
+    with pytest.raises(DataError, match="standard input is compressed") as refused:
+        Ratings.read(path, scale=SCALE)
+    assert advice in str(refused.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow.json as pajson
@@ -13,16 +14,20 @@ from dpsr.data.files.diagnose import unreadable_message
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name
 
+_OBJECT = re.compile(rb'\s*(\[\s*)?\{\s*"')
+
+
+def begins_like_json(head: bytes) -> bool:
+    """Whether text begins as an object with a key does, or an array of them."""
+    return _OBJECT.match(head) is not None
+
 
 def columns_of_json_lines(file: Path, kind: RowKind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
     """The columns; rows count from 1, as an editor counts lines where none is empty."""
     source = Source(file_name(file), lambda row: f"row {row + 1}")
     try:
         with open_bytes(file) as stream:
-            if stream.read(64).lstrip()[:1] == b"[":
-                raise DataError(
-                    f"{source.name} is one JSON array. Write one object a line (for example: jq -c '.[]' FILE)."
-                )
+            _refuse_array(stream.read(64), source.name)
         with open_bytes(file) as stream:
             table = pajson.read_json(stream, read_options=pajson.ReadOptions(block_size=BLOCK))
     except ARROW_ERRORS as error:
@@ -43,9 +48,16 @@ def taken_from_json_lines(file: Path, kind: RowKind = RATING_ROWS, /, **named: s
 def keys_of_json_lines(file: Path) -> list[str]:
     """The keys of the first object; none where the first line is something else."""
     with open_bytes(file) as stream:
-        first = bytes(stream.read(BLOCK)).splitlines()[:1]
+        head = bytes(stream.read(BLOCK))
+    _refuse_array(head, file_name(file))
+    first = head.splitlines()[:1]
     try:
         found = json.loads(first[0]) if first else {}
     except ValueError as error:
         raise DataError(unreadable_message(file, str(error))) from error
     return [str(name) for name in found] if isinstance(found, dict) else []
+
+
+def _refuse_array(head: bytes, name: str) -> None:
+    if head.lstrip()[:1] == b"[":
+        raise DataError(f"{name} is one JSON array. Write one object a line (for example: jq -c '.[]' FILE).")

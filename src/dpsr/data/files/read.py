@@ -1,4 +1,4 @@
-"""A file of ratings as columns, or what its columns are called: Parquet by its first bytes or extension, JSON lines by
+"""A file of ratings as columns, or what its columns are called: Parquet and JSON lines by their first bytes or
 extension, everything else as delimited text.
 
 Ids and ratings of text are read as text with each distinct value kept once, so that 25 million rows cost little memory,
@@ -42,7 +42,12 @@ from dpsr.data.columns import (
     unread_rating,
 )
 from dpsr.data.files.diagnose import refusal_of_text, unreadable_message
-from dpsr.data.files.json_lines import columns_of_json_lines, keys_of_json_lines, taken_from_json_lines
+from dpsr.data.files.json_lines import (
+    begins_like_json,
+    columns_of_json_lines,
+    keys_of_json_lines,
+    taken_from_json_lines,
+)
 from dpsr.errors import DataError
 from dpsr.quoting import Source, file_name
 
@@ -51,12 +56,16 @@ _JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 _COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst", ".lz4")
 _HEAD = 1 << 20
 _WORKBOOK = "an Excel workbook or an archive, not a table of text. Save its sheet as CSV, or unpack it first"
+_COMPRESSED = "compressed, and its name does not say so. Let it end in {}, or unpack it first ({})"
 _NOT_TEXT = {
     b"SQLite format 3\0": "an SQLite database. Write its address and a query: sqlite:///file.db with "
     "--query 'select user_id, item_id, rating from ratings' (in Python: from_sql)",
     b"PK\x03\x04": _WORKBOOK,
     b"\xd0\xcf\x11\xe0": _WORKBOOK,
-    b"\x1f\x8b": "compressed, and its name does not say so. Let it end in .gz",
+    b"\x1f\x8b": _COMPRESSED.format(".gz", "gunzip"),
+    b"\x28\xb5\x2f\xfd": _COMPRESSED.format(".zst", "unzstd"),
+    **{f"BZh{level}1AY&SY".encode(): _COMPRESSED.format(".bz2", "bunzip2") for level in range(1, 10)},
+    b"\xfd7zXZ\0": "compressed by xz, which is not read. Unpack it first (unxz)",
 }
 """First bytes of files that people take for tables, and what to do."""
 
@@ -160,8 +169,10 @@ def is_parquet(file: Path, head: bytes) -> bool:
 
 
 def is_json_lines(file: Path) -> bool:
-    """By what the name says, compression aside."""
-    return suffix_of(file) in _JSON_SUFFIXES
+    """By what the name says, compression aside, or how the text begins: what comes through a pipe has no name."""
+    if suffix_of(file) in _JSON_SUFFIXES:
+        return True
+    return not is_parquet(file, b"") and begins_like_json(read_head(file, 64))
 
 
 def existing(path: Path) -> Path:
@@ -189,11 +200,11 @@ def suffix_of(path: Path) -> str:
     return Path(plain).suffix
 
 
-def read_head(path: Path) -> bytes:
+def read_head(path: Path, size: int = _HEAD) -> bytes:
     """The first row and what follows, up to a mebibyte."""
     try:
         with open_bytes(path) as stream:
-            return bytes(stream.read(_HEAD))
+            return bytes(stream.read(size))
     except ARROW_ERRORS as error:
         raise DataError(unreadable_message(path, str(error))) from error
 
@@ -204,6 +215,8 @@ def first_lines(path: Path, head: bytes) -> str:
     for magic, what in _NOT_TEXT.items():
         if head.startswith(magic):
             raise DataError(f"{name} is {what}.")
+    if begins_like_json(head):  # ratings in JSON are read elsewhere
+        raise DataError(f"{name} is JSON, of which ratings alone are read. Save it as CSV, TSV or Parquet.")
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{name}, row 1: the file is UTF-16 and not UTF-8. Save it as UTF-8.")
     if len(head) == _HEAD and len(head.lstrip(b"\r\n").splitlines()) < 2:
