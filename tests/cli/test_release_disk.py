@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
 from small_ratings import options, write_csv
@@ -78,6 +79,7 @@ def test_a_disk_that_fills_up_meanwhile_leaves_nothing_and_the_charge_stays(rati
 
 LIMITED = """
 import resource, sys
+import forked
 import numpy as np
 from dpsr import DPSR, Ratings, Scale
 from dpsr.engine.work_folder import sync
@@ -105,9 +107,7 @@ except ReleaseError as error:
 @pytest.mark.parametrize("size", [100, 1500])
 def test_a_write_that_is_cut_short_leaves_nothing_and_the_charge_stays(tmp_path, size):
     ledger = Ledger.create(str(tmp_path / "l.db"), "films", "1")
-    run = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(tmp_path), str(size)], capture_output=True, text=True, check=False
-    )
+    run = forked.run([sys.executable, "-c", LIMITED, tmp_path, str(size)])
     assert run.returncode == 1, run.stderr
     assert "File too large" in run.stderr
     assert "stays spent" in run.stderr

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
 from small_ratings import options, write_csv
@@ -129,9 +130,7 @@ def test_a_file_one_may_not_read_is_called_that():
         nobody = 65534 if os.getuid() == 0 else None
         code = "import os, sys; os.setuid(int(sys.argv[2])) if sys.argv[2] != 'None' else 0\n"
         code = f"from dpsr.data.files.read import existing\nfrom pathlib import Path\n{code}existing(Path(sys.argv[1]))"
-        run = subprocess.run(
-            [sys.executable, "-c", code, path, str(nobody)], capture_output=True, text=True, check=False
-        )
+        run = forked.run([sys.executable, "-c", code, path, str(nobody)])
     assert "ratings.csv may not be read by you" in run.stderr
     assert "complete" not in run.stderr
 

@@ -3,12 +3,12 @@
 import json
 import os
 import pty
-import subprocess
 import sys
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from forked import Forked
 
 from dpsr import DPSR, load_release
 from dpsr.data.synthetic import realistic
@@ -149,7 +149,7 @@ def test_a_release_of_values_is_no_release_of_people(dpsr, csv, tmp_path):
 def test_in_a_terminal_the_unit_is_asked_for_with_a_sentence_on_each(csv, tmp_path):
     parent, child = pty.openpty()
     command = [sys.executable, "-m", "dpsr", "release", str(csv), "--scale", "1:5:1", "--epsilon", "5"]
-    process = subprocess.Popen(
+    process = Forked(
         [*command, "--delta", "1e-4", "--out", str(tmp_path / "r")], stdin=child, stdout=child, stderr=child
     )
     os.close(child)

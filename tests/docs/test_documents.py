@@ -3,10 +3,10 @@
 import math
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 import typer
 
@@ -108,5 +108,5 @@ def test_all_exit_codes_are_documented_and_true(tmp_path):
     text = (DOCS / "commands.md").read_text("utf-8")
     for code in ("0", "1", "2", "130"):
         assert re.search(rf"^\| {code} \|", text, flags=re.MULTILINE)
-    run = subprocess.run([sys.executable, "-m", "dpsr", "compare", tmp_path / "x"], capture_output=True, check=False)
+    run = forked.run([sys.executable, "-m", "dpsr", "compare", tmp_path / "x"])
     assert run.returncode == 2

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import forked
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -251,7 +252,7 @@ def test_a_write_that_is_cut_short_releases_nothing(tmp_path):
     values = zip(table["user"], table["item"], (round(r) for r in table["rating"]), strict=True)
     rows = [f"{u},{i},{min(max(r, 1), 5)}" for u, i, r in values]
     (tmp_path / "r.csv").write_text("\n".join(["user,item,rating", *rows]) + "\n")
-    run = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=False)
+    run = forked.run([sys.executable, "-c", LIMITED, tmp_path])
     assert run.returncode == 1
     assert run.stderr.count("\n") == 1, run.stderr
     assert "the working folder could not be written" in run.stderr

@@ -1,7 +1,8 @@
 """Programs in processes of their own, forked from one that has imported everything: half the price of a new Python.
 
-`Forked` is `subprocess.Popen` for commands that begin with `PYTHON_M`: pipes, signals, exit codes, folder, environment
-and umask are those of any process. What is not tested by it is the start of Python itself; a few tests do that.
+`Forked` is `subprocess.Popen` for this Python with a module or lines to run (`-m`, `-c`): pipes, signals, exit codes,
+folder, environment and umask are those of any process. What is not tested by it is the start of Python itself; a few
+tests do that.
 
 A server is started once for a session of tests. For every program it forks a keeper, which forks the program, says its
 number, waits for its end and says how it ended and how much processor time it took.
@@ -29,24 +30,23 @@ SERVER = "DPSR_TESTS_FORK_SERVER"
 HOLD = "DPSR_TESTS_HOLD"
 """Names a file: while it is there, a release that was started does nothing yet, however fast the machine."""
 
-PYTHON_M = (sys.executable, "-m")
 spent = [0.0]
 """Processor seconds of programs that have ended: they are nobody's children here."""
 
 
 class Forked(subprocess.Popen):
-    """`Popen([sys.executable, "-m", module, ...])` by a fork of the server."""
+    """`Popen([sys.executable, "-m", module, ...])`, or `"-c", lines`, by a fork of the server."""
 
     def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, startupinfo, creationflags,
                        shell, p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, restore_signals, gid, gids, uid,
                        umask, *others):  # fmt: skip
         args = [one for one in map(os.fspath, args) if one != "-P"]  # no path is put first anyway
-        assert tuple(args[:2]) == PYTHON_M, args
+        assert args[0] == sys.executable, args
         assert preexec_fn is None
         self.ended = socket.socket(socket.AF_UNIX)
         self.ended.connect(server())
         ends = [mine if mine != -1 else usual for mine, usual in ((p2cread, 0), (c2pwrite, 1), (errwrite, 2))]
-        asked = {"args": args[2:], "cwd": os.fspath(cwd or os.getcwd()), "umask": umask}
+        asked = {"args": args[1:], "cwd": os.fspath(cwd or os.getcwd()), "umask": umask}
         asked |= {"env": dict(os.environ if env is None else env)}
         socket.send_fds(self.ended, [json.dumps(asked).encode() + b"\n"], ends)
         self._child_created = True
@@ -229,12 +229,15 @@ def become(asked, ends):
     os.environ.update(asked["env"])
     if asked["umask"] != -1:
         os.umask(asked["umask"])
-    sys.argv[1:] = asked["args"][1:]
-    while asked["args"][1:2] == ["release"] and os.path.exists(os.environ.get(HOLD, "")):
+    how, what, *sys.argv[1:] = asked["args"]
+    while sys.argv[1:2] == ["release"] and os.path.exists(os.environ.get(HOLD, "")):
         time.sleep(0.01)
     code = 0
     try:
-        runpy.run_module(asked["args"][0], run_name="__main__", alter_sys=True)
+        if how == "-c":
+            exec(what, {"__name__": "__main__"})
+        else:
+            runpy.run_module(what, run_name="__main__", alter_sys=True)
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
         if isinstance(stop.code, str):
