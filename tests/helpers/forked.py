@@ -212,7 +212,8 @@ def keep(connection):
     connection.sendall(f"{pid}\n".encode())
     _, status, used = os.wait4(pid, 0)
     ended = [os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime]
-    connection.sendall(json.dumps(ended).encode() + b"\n")
+    with suppress(BrokenPipeError):  # whoever asked for it may have been killed before it
+        connection.sendall(json.dumps(ended).encode() + b"\n")
     os._exit(0)
 
 
