@@ -51,6 +51,17 @@ def test_a_release_that_is_not_private_is_refused_unless_allowed(dpsr, ratings, 
     assert dpsr("verify", folder, "--allow-not-private").code == 0
 
 
+def test_a_folder_that_is_not_there_is_not_said_to_be_empty(dpsr, tmp_path):
+    (tmp_path / "ratings.csv").write_text("user,item,rating\n")
+    for command in (["verify"], ["explain", "--release"]):
+        for name, words in (("relase", "it does not exist"), ("ratings.csv", "it is a file")):
+            outcome = dpsr(*command, tmp_path / name)
+            assert outcome.code == 2
+            assert words in outcome.err
+            assert "dpsr release --out" in outcome.err
+            assert "dpsr verify" not in outcome.err, "there is nothing to verify"
+
+
 def test_no_release_is_one_sentence(dpsr, tmp_path):
     outcome = dpsr("verify", tmp_path)
     assert outcome.code == 2

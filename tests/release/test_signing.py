@@ -212,9 +212,11 @@ def test_a_passphrase_is_needed_and_must_be_right(tmp_path):
     new_key(tmp_path / "k", "correct horse")
     with pytest.raises(PassphraseNeededError, match="DPSR_KEY_PASSPHRASE"):
         read_key(tmp_path / "k")
-    with pytest.raises(SignatureError, match="does not open with this passphrase"):
+    with pytest.raises(SignatureError, match="does not open with this passphrase") as refused:
         read_key(tmp_path / "k", "battery staple")
-    with pytest.raises(SignatureError, match="at least one character"):
+    assert "Correct DPSR_KEY_PASSPHRASE" in str(refused.value)
+    assert "keys new" not in str(refused.value), "another key would not sign for this one"
+    with pytest.raises(SignatureError, match=r"at least one character.*--no-passphrase"):
         new_key(tmp_path / "other", "")
     assert not (tmp_path / "other").exists()
 

@@ -70,7 +70,9 @@ def new_key(path: Path, passphrase: str | None) -> PublicKey:
             "was never written because the command was killed. Choose another name, or delete it if nobody uses it."
         )
     if passphrase == "":
-        raise SignatureError("a passphrase has at least one character. To keep the key without one, say so.")
+        raise SignatureError(
+            "a passphrase has at least one character. To keep the key without one, say so: --no-passphrase."
+        )
     key = Ed25519PrivateKey.generate()
     lock = NoEncryption() if passphrase is None else BestAvailableEncryption(passphrase.encode())
     secret = SigningKey(key)
@@ -107,8 +109,10 @@ def read_key(path: Path, passphrase: str | None = None) -> SigningKey:
             f"the key {file_name(path)} is kept under a passphrase. Set DPSR_KEY_PASSPHRASE, or type it when asked."
         ) from None
     except (ValueError, UnsupportedAlgorithm):
-        why = "does not open with this passphrase" if b"ENCRYPTED" in text else "is no private key in PEM"
-        raise SignatureError(f"{file_name(path)} {why}. dpsr keys new makes a key.") from None
+        why = "is no private key in PEM. dpsr keys new makes a key"
+        if b"ENCRYPTED" in text:
+            why = "does not open with this passphrase. Correct DPSR_KEY_PASSPHRASE, or leave it unset to be asked"
+        raise SignatureError(f"{file_name(path)} {why}.") from None
     if not isinstance(key, Ed25519PrivateKey):
         raise SignatureError(f"{file_name(path)} is a key of another kind. Releases are signed with Ed25519 keys.")
     return SigningKey(key)

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 
 import numpy as np
@@ -145,24 +146,31 @@ def examined(folder: Path) -> Examination:
     return found
 
 
-def not_readable(folder: Path, why: str) -> ReleaseError:
+def not_readable(folder: Path, why: str, *, there: bool = True) -> ReleaseError:
     """The one sentence for a folder that cannot be used."""
+    which = ", with all its files, unchanged; `dpsr verify` says everything that is wrong with one" if there else ""
     return ReleaseError(
         f"{file_name(folder)} is not a readable release folder: {why}. Pass the folder that `dpsr release --out` or "
-        "`model.save` wrote, with all its files, unchanged; `dpsr verify` says everything that is wrong with one."
+        f"`model.save` wrote{which}."
     )
 
 
 def _names(folder: Path) -> set[str]:
     try:
-        there = names_in(folder) if folder.is_dir() else set()
+        if not S_ISDIR(folder.stat().st_mode):
+            raise not_readable(folder, "it is a file", there=False)
+        there = names_in(folder)
         there |= {name for name in KNOWN if os.path.lexists(folder / name)}  # in whatever order there are too many
+    except (FileNotFoundError, NotADirectoryError):
+        raise not_readable(folder, "it does not exist", there=False) from None
     except OSError as error:
         raise not_readable(folder, f"it cannot be listed ({error.strerror})") from None
-    except ValueError:  # a name that no file system has
+    except ValueError as error:  # a name that no file system has
+        if isinstance(error, ReleaseError):
+            raise
         there = set()
     if not there & KNOWN:
-        raise not_readable(folder, "there is nothing of a release in it")
+        raise not_readable(folder, "there is nothing of a release in it", there=False)
     return there
 
 
