@@ -7,7 +7,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from dpsr import DPSR, Ratings, load_release
+from dpsr import DPSR, Ratings, Scale, load_release
 from dpsr.release.lists import batch as everyone
 
 
@@ -70,6 +70,15 @@ def test_somebody_new_gets_the_list_of_fold_in(dpsr, named):
     ).items
 
 
+def test_a_rating_may_have_a_decimal_comma_as_a_scale_may(dpsr, small_ratings, tmp_path):
+    """It was refused with the very form that it had."""
+    table, scale = small_ratings.to_arrow(), Scale(0.5, 5, step=0.5)
+    halves = Ratings.from_arrays(table["user"], table["item"], table["rating"].to_numpy() - 0.5, scale=scale)
+    folder = DPSR(1.0).fit(halves).save(tmp_path / "halves")
+    lists = [dpsr("recommend", folder, "--rated", f"3={value}", "--json").out for value in ("4,5", "4.5")]
+    assert lists[0] == lists[1] != ""
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [
@@ -80,7 +89,8 @@ def test_somebody_new_gets_the_list_of_fold_in(dpsr, named):
         (["--rated", "film 3"], "ITEM=RATING"),
         (["--rated", "3=good"], "ITEM=RATING"),
         (["--rated", "3=9"], "not on this release's scale"),
-        (["--rated", "nothing=5"], "nothing to learn from"),
+        (["--rated", "nothing=5"], "this item is not in this release, so there is nothing to learn from"),
+        (["--rated", "3=1,000,5"], "ITEM=RATING, such as 42=5"),
         (["--user", "1", "-n", "0"], "n must be at least 1"),
         (["--user", "1", "--format", "xml"], "xml"),
         (["--all", "--out", "lists.txt"], "extension"),
@@ -156,7 +166,7 @@ def test_items_that_are_all_unknown_are_refused_whatever_is_protected(dpsr, smal
     folder = model.save(tmp_path / "r")
     outcome = dpsr("recommend", folder, *(["--liked", "nix"] if likes else ["--rated", "nix=4"]))
     assert outcome.code == 2
-    assert "none of the 1 items is in this release" in outcome.err
+    assert "this item is not in this release" in outcome.err
 
 
 def test_an_empty_list_is_a_sentence(dpsr, tmp_path):

@@ -79,7 +79,8 @@ def why_empty(release: Release | ItemRelease | LikesRelease) -> str:
 def _require_some(release: Release | ItemRelease | LikesRelease, items: list[str]) -> None:
     if len(unknown_items(release, items)) == len(items):
         raise ParameterError(
-            f"none of the {len(items)} items is in this release, so there is nothing to learn from. "
+            f"{'this item is not' if len(items) == 1 else f'none of the {len(items)} items is'} in this release, so "
+            "there is nothing to learn from. "
             "Check the ids against the item column of items.parquet."
         )
 
@@ -90,9 +91,11 @@ def _parsed(text: str) -> tuple[str, float]:
     try:
         if not equals or not item:
             raise ValueError
-        return item, float(value)
+        return item, float(value.replace(",", "."))  # as a scale may be written, and ratings of a file
     except ValueError as error:
-        raise ParameterError(f"a rating of somebody new is written ITEM=RATING, found {text[:60]!r}.") from error
+        raise ParameterError(
+            f"a rating of somebody new is written ITEM=RATING, such as 42=5, found {text[:60]!r}."
+        ) from error
 
 
 def _table(user: str | int | None, found: Recommendations) -> pa.Table:
