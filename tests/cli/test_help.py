@@ -59,6 +59,11 @@ def test_a_bare_command_shows_its_help():
         ),
         (["relaese"], "No such command 'relaese'"),
         (["release", "--colour"], "No such option: --colour"),
+        (["explain", "--epsilon", "1,5"], "'--epsilon': Input should be a valid number, found '1,5'. Example: dpsr"),
+        (
+            ["serve", "r", "--port", "70000"],
+            "Input should be less than or equal to 65535, found '70000'. Example: dpsr",
+        ),
         (["explain", "--unit", "person"], "'--unit': 'person' is not one of 'value', 'rating', 'user'. Example: dpsr"),
     ],
 )

@@ -90,6 +90,7 @@ def test_without_a_list_of_items_it_is_said_before_anything_is_spent_that_most_w
         (["--unit", "user"], "needs a delta"),
         (["--unit", "user", "--delta", "0"], "delta must be above 0"),
         (["--unit", "user", "--delta", "0.01", "--users", "1000"], "below one over the number of people"),
+        (["--unit", "value", "--users", "1000"], "--users is for --unit rating or user"),
         (["--unit", "value", "--delta", "1e-6"], "no delta is taken. Leave it out, or protect people with it: "),
         (["--unit", "user", "--delta", "1e-6", "--method", "paper"], "protect the value of a rating"),
     ],

@@ -126,7 +126,9 @@ def test_a_rating_column_of_a_file_without_header_is_named_by_its_place(tmp_path
 
 @pytest.mark.parametrize("bad", [-3.25, 0.0, np.inf, -np.inf])
 def test_a_weight_that_is_not_above_zero_and_finite_is_refused_and_not_quoted(bad):
-    with pytest.raises(DataError, match=r"position 1: the weight is not a finite number above zero.*weight=\"\"") as it:
+    with pytest.raises(
+        DataError, match=r"position 1: the weight is not a finite number above zero.*weight=\"\" \(or --weight \"\"\)"
+    ) as it:
         Interactions.from_arrays([1, 2, 2], [1, 1, 2], [1, bad, 1])
     assert str(bad) not in str(it.value)
 

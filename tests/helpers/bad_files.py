@@ -32,7 +32,7 @@ BAD_FILES = {
     "ambiguous time": (
         "r.csv",
         b"userId,movieId,rating,time,ts\n1,1,5,4,4\n",
-        r"could be the timestamp: 'time', 'ts'.*timestamp=\"\" to leave",
+        r"could be the timestamp: 'time', 'ts'.*timestamp=\"\" \(or --timestamp \"\"\) to leave",
     ),
     "repeated column": ("r.csv", b"userId,userId,movieId,rating\n1,1,1,5\n", r"more than one column could be the user"),
     "five numbers": (

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from dpsr.cli.terminal import complain
+from dpsr.quoting import quoted
 
 UsageError: Any = typer.BadParameter.__mro__[1]
 """What the command framework raises for a command line that is not one."""
@@ -88,7 +89,15 @@ def show_misuse(error: Any) -> None:
     example = getattr(error.ctx.command, "epilog", None) if error.ctx else None
     advice = example.splitlines()[0] if example else f"See: {error.ctx.command_path if error.ctx else 'dpsr'} -h"
     message = _PARSER_WORDS.sub("", error.format_message()).strip().rstrip(".")
+    message += _found(error.__cause__, message)
     complain(f"{message}{'' if message.endswith('?') else '.'} {advice}")
+
+
+def _found(cause: Any, message: str) -> str:
+    """What was typed, where the framework's parser says only what it should be."""
+    details = getattr(cause, "errors", None)
+    typed = details()[0].get("input") if callable(details) else None
+    return f", found {quoted(typed)}" if isinstance(typed, str) and quoted(typed) not in message else ""
 
 
 def page(usage: str, about: str, sections: dict[str, Rows], example: str) -> str:

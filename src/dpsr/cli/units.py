@@ -75,8 +75,10 @@ def chosen_unit(unit: Unit | None, *, ask: bool, shown: Console) -> Unit:
 
 def check_people(unit: Unit, delta: float | None, users: int | None) -> None:
     """Refuse a delta that a single person could hide in, before anything is spent."""
-    from dpsr.errors import PrivacyError
+    from dpsr.errors import ParameterError, PrivacyError
 
+    if unit is Unit.value and users is not None:
+        raise ParameterError("--users is for --unit rating or user, whose delta it is compared with: leave it out.")
     if unit is not Unit.value and delta is not None and users is not None and delta * users >= 1:
         raise PrivacyError(
             f"delta must be below one over the number of people, 1 / {users:,}, found {delta:g}: with a larger one a "

@@ -261,7 +261,7 @@ _LATEST = 2.0**62
 _ADVICE = {
     "rating": 'Correct it, or name the column of ratings with rating="..." (or --rating COLUMN).',
     "weight": 'Correct it or remove the row, name the column of weights with weight="..." (or --weight COLUMN), or let '
-    'every row weigh one with weight="".',
+    'every row weigh one with weight="" (or --weight "").',
     "timestamp": "Give times as Unix seconds or as ISO dates (2020-01-31 18:00), name another column with "
     'timestamp="..." (or --timestamp COLUMN), or leave times out with timestamp="" (or --timestamp "").',
 }

@@ -150,7 +150,7 @@ def _complaint(role: str, given: str | None, matches: list[str], names: Sequence
     else:
         problem = f"no column looks like the {role}"
     left_out = {"timestamp": "times", "weight": "weights"}
-    advice = f', or {role}="" to leave {left_out[role]} out' if role in left_out else ""
+    advice = f', or {role}="" (or --{role} "") to leave {left_out[role]} out' if role in left_out else ""
     return f'{source}: {problem}; {_listed(names)}. Name the one to use with {role}="..." (or --{role} COLUMN){advice}.'
 
 
