@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from dataclasses import dataclass
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
@@ -47,8 +48,11 @@ class Database:
     _url: URL | None
 
     @classmethod
-    def parse(cls, text: str) -> Database:
+    def parse(cls, text: str | PathLike[str]) -> Database:
         """Read an address; a plain path is a SQLite file."""
+        if not isinstance(text, str | PathLike):
+            raise ParameterError(f"a database is given by its address, found {type(text).__name__}. {_ADVICE}")
+        text = fspath(text)
         if not text.strip():
             raise ParameterError(f"the address of a database is empty. {_ADVICE}")
         if not is_address(text):
@@ -126,8 +130,12 @@ class Database:
         return sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
 
     def reason(self, error: BaseException) -> str:
-        """What a driver said, in one printable line without secrets."""
+        """What a driver said, in one printable line without secrets; SQLite does not say why a file is not opened."""
         said = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
+        if self._url is None and "unable to open" in said and not self.path.parent.is_dir():
+            said = f"there is no folder {self.path.parent.name}"
+        elif self._url is None and "unable to open" in said and self.path.is_dir():
+            said = "it is a folder"
         for secret in self._secrets():
             said = said.replace(secret, "***")
         return "".join(c if c.isprintable() else " " for c in said)[:200].strip().rstrip(".")

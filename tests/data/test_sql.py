@@ -202,6 +202,16 @@ def test_a_missing_file_and_an_address_without_one_are_said(tmp_path):
         Ratings.from_sql("sqlite://", QUERY, scale=SCALE)
 
 
+def test_a_path_is_an_address_and_a_connection_is_none(tmp_path):
+    """Both ended in `object has no attribute 'strip'`."""
+    with sqlite3.connect(tmp_path / "r.db") as database:
+        database.execute("create table r (user, item, rating)")
+        database.execute("insert into r values (1, 1, 5)")
+    assert len(Ratings.from_sql(tmp_path / "r.db", "select * from r", scale="1:5:1")) == 1
+    with pytest.raises(ParameterError, match="given by its address, found Connection"):
+        Ratings.from_sql(database, "select * from r", scale="1:5:1")
+
+
 def test_a_release_from_postgresql_charged_to_a_ledger_in_it(stocked, tmp_path):
     """Both in one database, as a team would have it; the command never shows where it lives in full."""
     Ledger.create(stocked, "ratings", "1")

@@ -116,7 +116,7 @@ class Interactions(RowsInMemory, RawInteractions):
     @classmethod
     def from_sql(
         cls,
-        url: str,
+        url: str | PathLike[str],
         query: str,
         *,
         user: str | None = None,
@@ -127,7 +127,7 @@ class Interactions(RowsInMemory, RawInteractions):
         """Interactions from a database; the query is run read-only and its answer streamed.
 
         Args:
-            url: `sqlite:///file.db` or `postgresql://user@host/database`.
+            url: `sqlite:///file.db`, the path of such a file, or `postgresql://user@host/database`.
             query: One SELECT.
             user: Name of the query's column of users, as in `from_frame`.
             item: Likewise of items.

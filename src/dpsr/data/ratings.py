@@ -153,7 +153,7 @@ class Ratings(RowsInMemory, RawRatings):
     @classmethod
     def from_sql(
         cls,
-        url: str,
+        url: str | PathLike[str],
         query: str,
         *,
         scale: ScaleLike,
@@ -166,7 +166,7 @@ class Ratings(RowsInMemory, RawRatings):
         """Ratings from a database; the query is run read-only and its answer streamed.
 
         Args:
-            url: `sqlite:///file.db` or `postgresql://user@host/database`.
+            url: `sqlite:///file.db`, the path of such a file, or `postgresql://user@host/database`.
             query: One SELECT.
             scale: See `Ratings`.
             user: Name of the query's column of users, as in `from_frame`.

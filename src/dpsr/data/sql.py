@@ -12,6 +12,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from os import PathLike
 from typing import Any
 from uuid import UUID
 
@@ -35,7 +36,9 @@ CHUNK = 1 << 16
 """Rows held as Python objects at a time."""
 
 
-def columns_of_query(url: str, query: str, kind: RowKind = RATING_ROWS, /, **named: str | None) -> RatingColumns:
+def columns_of_query(
+    url: str | PathLike[str], query: str, kind: RowKind = RATING_ROWS, /, **named: str | None
+) -> RatingColumns:
     """The columns of a query's answer."""
     database = Database.parse(url)
     source = Source(f"the query on {database}", lambda row: f"row {row + 1}")

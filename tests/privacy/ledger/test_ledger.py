@@ -245,5 +245,7 @@ def test_what_is_no_ledger_is_said_to_be_none(tmp_path, postgres):
         Ledger.open(f"sqlite:///{tmp_path}/other.db")
     with pytest.raises(LedgerError, match="no ledger at"):
         Ledger.open(postgres.new_database())
-    with pytest.raises(LedgerError, match="cannot be used"):
+    with pytest.raises(LedgerError, match=r"l\.db cannot be used: there is no folder nowhere"):
         Ledger.create(str(tmp_path / "nowhere" / "l.db"), "films", "1")
+    with pytest.raises(LedgerError, match="cannot be used: it is a folder"):
+        Ledger.create(str(tmp_path), "films", "1")
