@@ -72,6 +72,25 @@ def test_a_frame_or_a_generator_is_no_list_of_ids(ratings):
         assert answers.predict("u3", 1).shape == (1,)
 
 
+@pytest.mark.parametrize("n", ["3", 2.5, None, True, 0])
+def test_what_is_no_number_of_items_is_refused_in_a_sentence(ratings, tmp_path, n):
+    """It was said in numpy's words, or in pyarrow's."""
+    model = DPSR(8.0, random_state=0).fit(ratings)
+    personal = model.personalise(ratings)
+    for ask in (
+        lambda: model.recommend("u3", n=n),
+        lambda: model.recommend(["u3", "u4"], n=n),
+        lambda: model.recommend_all(tmp_path / "all.parquet", n=n),
+        lambda: model.fold_in([1], [5], n=n),
+        lambda: personal.recommend("u3", n=n),
+        lambda: personal.save(tmp_path / "lists.parquet", n=n),
+    ):
+        with pytest.raises(ParameterError, match=f"n must be at least 1, found {n!r}"):
+            ask()
+    assert list(tmp_path.iterdir()) == []
+    assert len(model.recommend("u3", n=np.int32(2)).items) == 2
+
+
 def test_ratings_declared_private_are_saved_and_examined_as_not_private(ratings, tmp_path):
     DPSR.paper().reconstruct(ratings).save(tmp_path / "r")
     found = verify(tmp_path / "r")

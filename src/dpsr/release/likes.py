@@ -17,7 +17,7 @@ import pyarrow as pa
 from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.errors import ParameterError
 from dpsr.linalg.own_regression import PeopleRows
-from dpsr.release.lists.ranking import Recommendations, best_items, score_pairs
+from dpsr.release.lists.ranking import Recommendations, best_items, check_number, score_pairs
 from dpsr.release.nobody import PersonalWithoutPeople, ReleaseOfItems, item_names
 from dpsr.synthesis import Look, MadeUpLikes, Synthesis, make_up_likes
 from dpsr.types import Mask, PersonalModel, Scale
@@ -92,9 +92,8 @@ class LikesRelease(ReleaseOfItems[LikesSide]):
         given = np.ones(len(ids)) if weights is None else np.atleast_1d(np.asarray(weights, dtype=np.float64))
         if len(given) != len(ids) or not np.isfinite(given).all() or not (given > 0).all():
             raise ParameterError("there is one weight per item, a finite number above 0; leave weights out if none.")
+        check_number(n)
         if len(self.index.named) == 0:
-            if n < 1:
-                raise ParameterError(f"n must be at least 1, found {n}. Ask for the number of items you want to show.")
             return Recommendations([], np.zeros(0))
         rows = own_rows(np.array([0, len(ids)]), self.index.cells_of(ids), given)
         model = model_of(self.placed, pa.array(["you"]), rows)

@@ -36,7 +36,7 @@ from dpsr.errors import ParameterError
 from dpsr.linalg.compiled import n_threads, one_blas_thread
 from dpsr.release.atomic import atomic_table
 from dpsr.release.lists.kernels import MARGIN, drop_all, see_tile
-from dpsr.release.lists.ranking import score_pairs
+from dpsr.release.lists.ranking import check_number, score_pairs
 from dpsr.types import Mask, Model
 from dpsr.types.model import HARDLY
 
@@ -172,10 +172,9 @@ def write_lists(
 
 def all_lists(model: Model, n: int, *, block: int = BLOCK, threads: int | None = None) -> Iterator[Lists]:
     """The lists of all users, `block` users at a time and in order."""
-    if n < 1 or block < 1:
-        raise ParameterError(
-            f"n and block must be at least 1, found {n} and {block}. Ask for the items you would show."
-        )
+    check_number(n)
+    if block < 1:
+        raise ParameterError(f"a block has at least one user, found {block}. Leave it out for the usual {BLOCK}.")
     candidates = Candidates(model, min(n, model.mask.n_items))
     spans = [(start, min(start + block, model.mask.n_users)) for start in range(0, model.mask.n_users, block)]
     workers = threads or n_threads()

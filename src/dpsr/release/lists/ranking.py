@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,10 +118,15 @@ class RecommendationLists(Tabular):
         return f"RecommendationLists({len(self.rows):,} rows: {', '.join(self.rows.column_names)})"
 
 
+def check_number(n: object) -> None:
+    """Refuse a length that no list has."""
+    if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
+        raise ParameterError(f"n must be at least 1, found {n!r}. Ask for the number of items you want to show.")
+
+
 def best_items(model: Model, scores: Floats, predicted: Floats, rated: npt.ArrayLike, n: int) -> Recommendations:
     """The `n` unrated items of highest score; equal scores keep the order of the items."""
-    if n < 1:
-        raise ParameterError(f"n must be at least 1, found {n}. Ask for the number of items you want to show.")
+    check_number(n)
     allowed = np.ones(len(scores), dtype=bool)
     allowed[np.asarray(rated, dtype=np.int64)] = False
     open_items = np.flatnonzero(allowed)
