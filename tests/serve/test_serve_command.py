@@ -18,7 +18,7 @@ def serving(folders, tmp_path_factory):
     folder = tmp_path_factory.mktemp("serving") / "release"
     shutil.copytree(folders["value"], folder)
     command = [sys.executable, "-m", "dpsr", "serve", str(folder), "--port", "0"]
-    process = forked.Forked(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # as people type it
     line = process.stderr.readline()
     yield SimpleNamespace(process=process, port=int(line.split("127.0.0.1:")[1].split()[0]), folder=folder, first=line)
     process.send_signal(signal.SIGINT)
