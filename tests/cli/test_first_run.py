@@ -109,7 +109,7 @@ def test_the_sample_s_files_are_the_same_everywhere_and_never_replaced(dpsr, tmp
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     again = dpsr("demo", "--sample", tmp_path / "one")
     assert again.code == 2
-    assert "exists already" in again.err
+    assert "ratings.csv, items.csv, pairs.csv already" in again.err
 
 
 def test_every_item_of_the_sample_has_a_title_of_its_own(dpsr, tmp_path, monkeypatch):
