@@ -34,6 +34,14 @@ def test_more_budget_keeps_more_of_popularity_and_finds_more_taste(plan):
     assert least.lists == least.popularity * least.taste
 
 
+def test_where_noise_drowns_everything_nothing_is_promised():
+    """The rule that divides the budget believes there that all items are equally popular, and nothing lost."""
+    few = Interactions.of_mask(realistic(0, n_users=200, n_items=50, n_ratings=1_800, selection=1.5).mask, "made up")
+    least, some, much = plan_likes("0.1,0.5,3", DELTA, likes=few).forecasts
+    assert least.popularity < 0.85 < some.popularity < much.popularity
+    assert least.lists < some.lists < much.lists
+
+
 def test_lists_of_items_that_must_be_named_first_are_worth_less_most_so_with_little_budget(plan):
     least, _, much = plan.forecasts
     assert least.unlisted < 0.5 * least.lists

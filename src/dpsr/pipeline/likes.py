@@ -80,7 +80,7 @@ def learn_likes(vault: LikesVault) -> tuple[LikesSide, ItemIndex]:
         popularity, side = _ask_taste(vault, popularity, activity, frequent)
     else:
         announce("Asking again what is popular")
-        popularity = _ask_counts(vault, popularity, vault.left, activity) if vault.left > _LEAST_ROUND else popularity
+        popularity = ask_counts(vault, popularity, vault.left, activity)
         side = LikesSide.of_popularity(relative_popularity(popularity))
     return replace(side, crowd=crowd_of(activity, popularity, vault.unit)), index
 
@@ -227,7 +227,7 @@ def _ask_taste(
     first = _ask_moments(vault, _JUST_BELOW * part * left, frequent, centre, there)
     evidence = taste_evidence(first)
     if part < 1.0 and evidence.weight < 1.0:
-        popularity = _ask_counts(vault, popularity, vault.left, activity) if vault.left > _LEAST_ROUND else popularity
+        popularity = ask_counts(vault, popularity, vault.left, activity)
     elif part < 1.0:
         first = pooled(first, _ask_moments(vault, _JUST_BELOW * vault.left, frequent, centre, there))
         evidence = taste_evidence(first)
@@ -265,8 +265,10 @@ def _ask_moments(vault: LikesVault, share: float, frequent: Ints, centre: Floats
     return moments_of_rows(values, answer.noise, centre, favour, activity)
 
 
-def _ask_counts(vault: LikesVault, popularity: Popularity, share: float, activity: Activity) -> Popularity:
-    """One more round with a large share, over the cells that lists are made of."""
+def ask_counts(vault: LikesVault, popularity: Popularity, share: float, activity: Activity) -> Popularity:
+    """One more round with a large share, over the cells that lists are made of, if that is worth asking."""
+    if share <= _LEAST_ROUND:
+        return popularity
     cells = next_cells(vault, popularity, activity)
     answer = vault.counts(_JUST_BELOW * share, cells)
     return popularity.add(cells, answer.values, answer.noise)

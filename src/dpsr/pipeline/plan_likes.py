@@ -2,9 +2,11 @@
 
     lists = (1 - loss) gain      next to lists of twenty by popularity without noise
 
-`loss` is what noise in counts costs lists and `gain` what second moments would add, both as the rule that spends the
-budget expects them (`likes.plan`). It asks its first questions with noise from a public seed: of a file on the
-curator's side, so that a plan of a file is not private, or of made-up people, as many as were declared.
+`gain` is what second moments would add, as the rule that spends the budget expects it (`likes.plan`). It asks its first
+questions with noise from a public seed: of a file on the curator's side, so that a plan of a file is not private, or of
+made-up people, as many as were declared. `loss` is what noise in these counts costs lists. The rule has to guess it,
+and where noise drowns everything it believes that all is equally popular and nothing lost; here popularity with hardly
+any noise is at hand.
 """
 
 from __future__ import annotations
@@ -15,20 +17,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dpsr.arrays import Floats
 from dpsr.certify.certificate import check_unit
 from dpsr.data import Interactions, realistic
 from dpsr.engine.raw import InteractionTable, RawInteractions
 from dpsr.errors import ParameterError
-from dpsr.likes.plan import Loss
+from dpsr.likes.plan import Loss, rank_of
 from dpsr.linalg.compiled import one_blas_thread
 from dpsr.pipeline.estimator import check_enough
-from dpsr.pipeline.likes import ask_activity, ask_popularity, check_likes, next_cells
+from dpsr.pipeline.likes import ask_activity, ask_counts, ask_popularity, check_likes, next_cells
 from dpsr.pipeline.plan import parse_epsilons
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault.people.likes_vault import LikesVault, PeopleLikesVault, SingleLikesVault
 
 MOST_MADE_UP = 5_000_000
 """Interactions that are made up for a plan, at most: some seconds."""
+
+_HARDLY_ANY_NOISE, _NEARLY_ALL = 30.0, 0.99
+"""The epsilon of what popularity is compared with, and the share of it that counts get."""
 
 _DRAWS = 3
 """How often the first questions are asked where items are declared; without, cells are many and noise averages out."""
@@ -95,29 +101,47 @@ def plan_likes(
     table = InteractionTable.of(rows)
     kind = PeopleLikesVault if unit == "user" else SingleLikesVault
     with one_blas_thread():
-        found = tuple(_forecast(kind, table, epsilon, delta) for epsilon in budgets)
+        known = _popularity(kind, table, delta)
+        found = tuple(_forecast(kind, table, epsilon, delta, known) for epsilon in budgets)
     return LikesPlan(found, likes is not None)
 
 
-def _forecast(kind: type[LikesVault], likes: InteractionTable, epsilon: float, delta: float) -> LikesForecast:
-    def worth(declared: pa.Array | None, seed: int) -> tuple[float, float, int]:
-        return _worth(kind(likes.table, epsilon, delta, noise=NoiseSource.seeded(seed), declared=declared))
+def _popularity(kind: type[LikesVault], likes: InteractionTable, delta: float) -> Floats:
+    """Of every item, with hardly any noise."""
+    items = likes.table.census.item_ids
+    vault = kind(likes.table, _HARDLY_ANY_NOISE, delta, noise=NoiseSource.seeded(0), declared=items)
+    return np.maximum(vault.counts(_NEARLY_ALL, np.arange(len(items))).values, 0.0)
 
-    listed = [worth(likes.table.census.item_ids, seed) for seed in range(_DRAWS)]
+
+def _forecast(
+    kind: type[LikesVault], likes: InteractionTable, epsilon: float, delta: float, known: Floats
+) -> LikesForecast:
+    def vault(declared: pa.Array | None, seed: int) -> LikesVault:
+        return kind(likes.table, epsilon, delta, noise=NoiseSource.seeded(seed), declared=declared)
+
+    listed = [_worth_listed(vault(likes.table.census.item_ids, seed), known) for seed in range(_DRAWS)]
     popularity, taste, frequent = np.mean(listed, axis=0).tolist()
-    kept, gained, _ = worth(None, 0)
-    return LikesForecast(epsilon, popularity, taste, round(frequent), kept * gained)
+    return LikesForecast(epsilon, popularity, taste, round(frequent), _worth_unlisted(vault(None, 0)))
 
 
-def _worth(vault: LikesVault) -> tuple[float, float, int]:
-    """What is left of popularity, what taste adds, and over how many cells."""
+def _worth_listed(vault: LikesVault, known: Floats) -> tuple[float, float, int]:
+    """What noise leaves of the popularity that is known, what taste adds, and over how many cells."""
+    activity = ask_activity(vault)
+    popularity, ahead = ask_popularity(vault, activity)
+    if not ahead.n_frequent:  # the rest goes into counts too
+        popularity = ask_counts(vault, popularity, vault.left, activity)
+    rank = rank_of(vault.n_cells)
+    kept = known[popularity.order[:rank]].sum() / np.sort(known)[::-1][:rank].sum()
+    return float(kept), ahead.gain, ahead.n_frequent
+
+
+def _worth_unlisted(vault: LikesVault) -> float:
+    """What lists are worth where no list of items is declared."""
     activity = ask_activity(vault)
     popularity, ahead = ask_popularity(vault, activity)
     following, spent = next_cells(vault, popularity, activity), 1 - vault.left
     loss = Loss.of(popularity, vault.n_cells, popularity.order[: ahead.n_named], following)
-    if vault.declared is not None and not ahead.n_frequent:  # the rest goes into counts too
-        loss = loss.after_round(spent, vault.left)
-    return 1 - loss.after_names(spent, ahead.names), ahead.gain, ahead.n_frequent
+    return (1 - loss.after_names(spent, ahead.names)) * ahead.gain
 
 
 def _made_up(users: int | None, items: int | None, interactions: int | None) -> Interactions:
