@@ -3,10 +3,12 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
 from dpsr import DPSR
+from dpsr.data import realistic
 from dpsr.errors import ParameterError
 from dpsr.pipeline.paper import PaperDPSR
 
@@ -57,3 +59,11 @@ def test_importing_the_pipelines_does_not_import_scikit_learn():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("seed", ["a", 1.5, np.random.default_rng(0)])
+@pytest.mark.parametrize("estimator", [DPSR(1.0), DPSR(1.0, unit="user", delta=1e-5), DPSR.paper(1.0)])
+def test_a_seed_that_is_no_whole_number_is_refused_in_a_sentence(estimator, seed):
+    ratings = realistic(0, n_users=8, n_items=8, n_ratings=30)
+    with pytest.raises(ParameterError, match="a seed is a whole number"):
+        estimator.set_params(random_state=seed).fit(ratings)

@@ -42,6 +42,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt, sqrt
+from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +50,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from dpsr.arrays import Bools, Ints, Words
 from dpsr.certify.normal_price import VARIANCE_BITS
-from dpsr.errors import PrivacyError
+from dpsr.errors import ParameterError, PrivacyError
 from dpsr.linalg.compiled import kernel
 
 _CIPHER_BLOCK = 16
@@ -111,6 +112,8 @@ class NoiseSource:
     @classmethod
     def seeded(cls, seed: int) -> NoiseSource:
         """A reproducible key for experiments. NOT PRIVATE."""
+        if not isinstance(seed, Integral):
+            raise ParameterError(f"a seed is a whole number, found {seed!r}. Without one, noise is private.")
         return cls(False, hashlib.sha256(f"dpsr experiment {int(seed)}".encode()).digest())
 
     @classmethod
