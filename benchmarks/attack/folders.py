@@ -125,7 +125,7 @@ def _part(place: int, **fields: Any) -> Callable[[Path], None]:
 def _cheaper_steps(record: dict[str, Any]) -> None:
     """Half the steps, half the noise: the price stays, the promise does not."""
     part = record["parts"][1]
-    part["steps"] = [step // 2 for step in part["steps"]]
+    part["steps"] = [[step // 2 for step in row] for row in part["steps"]]
 
 
 def _free_channel(record: dict[str, Any]) -> None:

@@ -199,7 +199,7 @@ ERRORS = (
         (
             (
                 Vault.divided_sums,
-                "steps[block.columns[LEVEL]]",
+                "steps[window, block.columns[LEVEL]]",
                 "np.rint((self.scale.values - centre) / step)[block.columns[LEVEL]]",
             ),
         ),
@@ -252,6 +252,23 @@ ERRORS = (
         Trial("noisy sums with signs", runs=1 << 10),
     ),
     Error(
+        "windows of the second turn of sums twice as wide as paid for",
+        (
+            (Vault._windows, "limit = max(before.widest // 2, 1)", "limit = before.widest"),
+            (Vault.divided_sums, "steps=before.steps + part.steps", "steps=before.steps * 2"),
+            (Vault.divided_sums, "step=before.step + part.step", "step=(*before.step, part.step[0])"),
+        ),
+        called(
+            VAULT,
+            "test_sums_in_turns_move_by_at_most_what_each_rating_pays_for",
+            "ratings",
+            "silent",
+            "division",
+            "contrasts",
+        ),
+        Trial("noisy sums in turns"),
+    ),
+    Error(
         "half the sensitivity for the sum of all ratings",
         (
             (Vault.total, "np.ptp(steps)", "np.ptp(steps // 2)"),
@@ -278,8 +295,8 @@ ERRORS = (
         (
             (
                 value._choose_channels,
-                "nearest = expected.around.nearest(at_ratings(block, expected.left[block.users], expected.right))",
-                f"nearest = {RAW}[block.ratings] * (GRID // vault.scale.n_levels)",
+                "choice = expected.nearest(block)",
+                f"choice = {RAW}[block.ratings] * (len(CENTRES) // vault.scale.n_levels)",
             ),
         ),
         SAME_ANSWERS,
@@ -407,8 +424,9 @@ ERRORS = (
         (
             (
                 value.ask_sums,
-                "item_values=items.values / half",
-                f"item_values=items.values / half + 1e-9 * np.bincount(vault._raw.mask.items, {RAW})",
+                "sums.with_turn(turn.rows, view, items.values / half",
+                "sums.with_turn(turn.rows, view, items.values / half + 1e-9 * "
+                f"np.bincount(vault._raw.mask.items, {RAW})[turn.rows.items]",
             ),
         ),
         SAME_ANSWERS,

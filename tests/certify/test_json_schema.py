@@ -32,7 +32,7 @@ SOUND = Certificate(
         ChannelPart("ratings", "randomised response", 2, (((1, 3), (3, 1)),)),
         HistogramPart("level histogram", "5/7", (0, 1)),
         SumsPart("window sums", "3", (0, 1), (9, 7), (("items", 1), ("users", 1)), 0.5),
-        DividedSumsPart("window sums", "3", (0, 1), ((9, 7),), ((1, 0),), (("items", 1), ("users", 1)), 0.5),
+        DividedSumsPart("window sums", "3", ((0, 1),), ((9, 7),), ((1, 0),), (("items", 1), ("users", 1)), (0.5,)),
         PublishedPart("ratings", 1.0, 0.3),
         DeclaredPart("ratings"),
     ),

@@ -1,5 +1,6 @@
 """A part's price follows from its description; the oracles are plain loops over fractions and over neighbours."""
 
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
@@ -35,8 +36,10 @@ def sums(steps, weights, scale="1"):
     return SumsPart("window sums", scale, steps, weights, families, 0.5)
 
 
-def divided(steps, weights, light, scale="1"):
-    return DividedSumsPart("window sums", scale, steps, weights, light, (("items", 3), ("users", 4)), 0.5)
+def divided(steps, weights, light, scale="1", *more):
+    """Sums seen through one window, or through `more` of them."""
+    rows = (steps, *more)
+    return DividedSumsPart("window sums", scale, rows, weights, light, (("items", 3), ("users", 4)), (0.5,) * len(rows))
 
 
 def log(ratio):
@@ -93,6 +96,17 @@ def test_divided_sums_cost_the_heaviest_rating_and_light_ones_less():
         assert Fraction(price) >= Fraction(worst, 100) > Fraction(nextafter(price, 0))
 
 
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_of_several_windows_the_widest_counts_wherever_it_stands(at):
+    """Oracle: every pair of levels in the same window; no rating is seen through two by one sum."""
+    windows = [(-1, 0, 1), (-2, -2, 1), (5, 6, 6)]
+    windows.insert(at, (-4, 0, 3))
+    part = divided(windows[0], ((16, 0), (9, 8)), ((1, 2),), "100", *windows[1:])
+    worst = max(abs(a - b) for steps in windows for a, b in product(steps, steps))
+    assert (part.widest, part.sensitivity) == (worst, 17 * worst) == (7, 119)
+    assert Fraction(part.light_epsilon) >= Fraction(3 * worst, 100) > Fraction(nextafter(part.light_epsilon, 0))
+
+
 def test_of_a_division_what_the_dearest_rating_pays_counts():
     part, tables = divided((0, 1), ((8, 8),), ((1, 1),), "16"), channel(TWO)
     bins = HistogramPart("level histogram", "8", (0, 1))
@@ -147,6 +161,8 @@ def test_nothing_drawn_costs_infinity():
         sums((0, 1), (-1, 2)),
         SumsPart("window sums", "1", (0, 1), (1, 2), (("items", 3),), 0.5),
         divided((0, 1), (), ()),
+        replace(divided((0, 1), ((3, 1),), ()), step=(0.5, 0.5)),
+        replace(divided((0, 1), ((3, 1),), ()), steps=(), step=()),
         divided((0, 1), ((3, -1),), ()),
         divided((1, 1), ((3, 1),), ()),
     ],

@@ -13,11 +13,12 @@ from dpsr.certify.parts import DIVIDED_GRID, LaplacePart
 from dpsr.certify.table_price import epsilon_of
 from dpsr.data.synthetic import realistic
 from dpsr.engine import BlockResult
-from dpsr.engine.incidence import Division
+from dpsr.engine.incidence import DividedIncidence, Division, at_ratings
 from dpsr.engine.raw import RawTable
 from dpsr.errors import NotFittedError, PrivacyError
 from dpsr.evaluate.baselines import Bias
 from dpsr.evaluate.pipelines import RECIPES
+from dpsr.pipeline import value
 from dpsr.pipeline.value import ask_sums, ask_usage
 from dpsr.pipeline.verification import verify_release
 from dpsr.privacy.noise import NoiseSource
@@ -25,6 +26,7 @@ from dpsr.privacy.vault import Vault, vault
 from dpsr.value.allocation import Allocation
 from dpsr.value.design import Design
 from dpsr.value.levels import choose_window, tabulate, window_moments
+from dpsr.value.windows import CENTRES, around_expected, best_width, in_turns
 
 EPSILONS = (0.01, 0.1, 1, 2, 5, 20)
 
@@ -282,12 +284,12 @@ def test_the_sums_are_asked_and_read_as_stated(people, monkeypatch):
     counts = np.concatenate([w * mask.item_counts, (1 - w) * mask.user_counts])
     c = choose_window(family, point, 0.5, counts, 0.12 * usage.variance)
     part = v.certificate().parts[-1]
-    assert max(part.steps) * part.step * DIVIDED_GRID == pytest.approx(half * c, abs=1e-3)
+    assert max(part.steps[0]) * part.step[0] * DIVIDED_GRID == pytest.approx(half * c, abs=1e-3)
     offset, slope, spread = window_moments(family, point, c)
     level = offset + slope * (usage.mean - family.means[point])
     items, users = np.zeros(mask.n_items), np.zeros(mask.n_users)
-    for u, j, value in zip(mask.users, mask.items, people.values, strict=True):
-        cut = min(max((value - 3) / 2 - family.means[point], -c), c) - level
+    for u, j, rating in zip(mask.users, mask.items, people.values, strict=True):
+        cut = min(max((rating - 3) / 2 - family.means[point], -c), c) - level
         items[j] += w * cut
         users[u] += (1 - w) * cut
     np.testing.assert_allclose(sums.item_values, items, atol=2e-2)
@@ -297,6 +299,60 @@ def test_the_sums_are_asked_and_read_as_stated(people, monkeypatch):
     assert noise == pytest.approx(2 * (2 * c / 0.5) ** 2, rel=1e-2)
     np.testing.assert_allclose(sums.item_variance, noise + w**2 * spread * mask.item_counts, rtol=1e-6)
     np.testing.assert_allclose(sums.user_variance, noise + (1 - w) ** 2 * spread * mask.user_counts, rtol=1e-6)
+
+
+def test_sums_of_a_second_turn_are_read_at_what_is_expected(people, monkeypatch):
+    """Oracle: rating by rating, around the centre nearest to what the first turn's sums say; all have one gain."""
+    monkeypatch.setattr(vault, "discrete_laplace", lambda scale, n, noise: np.zeros(n, dtype=np.int64))
+    seen = []
+
+    def kept(table, weights, expected, mean, half_width, choice):
+        seen.append((expected, around_expected(table, weights, expected, mean, half_width, choice)))
+        return seen[-1][1]
+
+    monkeypatch.setattr(value, "around_expected", kept)
+    mask, w = people.mask, 0.375
+    v, design, y = Vault(people, 9.0, noise=NoiseSource.system()), Design.of(people.mask), np.linspace(-1, 1, 5)
+    division = Division.uniform(mask.census.shape, 96)
+    usage = ask_usage(v, y, 0.1)
+    sums = ask_sums(v, design, usage, y, Allocation(0.1, 1.8, division))
+    first, then = (turn.rows for turn in in_turns(mask.census, DividedIncidence(design.table, division).sizes(), 1.8))
+    (expected, view), choice = seen[0], v.table["choice"]
+    assert first.items.any()
+    assert then.users.any()
+    moments = [window_moments(expected.around, point, view.half_width) for point in CENTRES]
+    gain = np.mean([moments[c][1] for c in choice])
+    guess = at_ratings(next(iter(v.table.scan())), expected.left[slice(None)], expected.right)
+    items, users = np.zeros(mask.n_items), np.zeros(mask.n_users)
+    for u, j, level, c, eta in zip(mask.users, mask.items, people.values, choice, guess, strict=True):
+        centre = expected.around.means[CENTRES[c]]
+        assert abs(centre - eta) <= 0.06 or abs(centre) > 0.9
+        cut = min(max((level - 3) / 2 - centre, -view.half_width), view.half_width)
+        cut -= moments[c][0] - gain * (centre - usage.mean)
+        items[j] += w * cut
+        users[u] += (1 - w) * cut
+    scale = sums.gain / gain
+    np.testing.assert_allclose(sums.item_values[then.items], scale * items[then.items], atol=2e-2)
+    np.testing.assert_allclose(sums.user_values[then.users], scale * users[then.users], atol=2e-2)
+    part = v.certificate().parts[-1]
+    noise = 2 * (float(Fraction(part.noise_scale)) * part.step[-1] / 2) ** 2
+    assert noise == pytest.approx(2 * (2 * view.half_width / 1.8) ** 2, rel=2e-2)
+    spread = np.mean([moments[c][2] for c in choice])
+    wanted = scale**2 * (noise + w**2 * spread * mask.item_counts)
+    np.testing.assert_allclose(sums.item_variance[then.items], wanted[then.items], rtol=1e-6)
+    assert sums.item_variance[first.items].min() > 0
+
+
+def test_what_the_first_turn_says_makes_the_second_one_less_noisy(people):
+    """Windows around what is expected are narrower than around the mean, at the same price."""
+    v, design, y = Vault(people, 9.0, noise=NoiseSource.seeded(0)), Design.of(people.mask), np.linspace(-1, 1, 5)
+    usage, division = ask_usage(v, y, 0.1), Division.uniform(people.mask.census.shape, 96)
+    ask_sums(v, design, usage, y, Allocation(0.1, 1.8, division))
+    part, sizes = v.certificate().parts[-1], DividedIncidence(design.table, division).sizes()
+    _, second = in_turns(people.mask.census, sizes, 1.8)
+    around_the_mean = best_width(tabulate(y, usage.log_base, 0.0), usage, 1.8, second, sizes)
+    assert part.step[-1] * DIVIDED_GRID * (part.widest // 2) / 2 < 0.97 * around_the_mean
+    assert part.epsilon == pytest.approx(1.8)
 
 
 @pytest.fixture(scope="module")
@@ -326,13 +382,13 @@ def test_the_sums_over_all_ratings_are_read_as_stated(people, monkeypatch):
     pooled = ask_sums(v, design, usage, y, Allocation(0.1, 0.5, division)).pooled
     part, family = v.certificate().parts[-1], tabulate(y, usage.log_base, 0.0)
     point = int(np.argmin(np.abs(family.means - usage.mean)))
-    c = max(part.steps) * part.step * DIVIDED_GRID / 2
+    c = max(part.steps[0]) * part.step[0] * DIVIDED_GRID / 2
     offset, slope, _ = window_moments(family, point, c)
     level, wanted = offset + slope * (usage.mean - family.means[point]), np.zeros((10, 10))
-    for u, j, value in zip(people.mask.users, people.mask.items, people.values, strict=True):
+    for u, j, rating in zip(people.mask.users, people.mask.items, people.values, strict=True):
         z = np.delete(design.z[j], range(1, 2 + design.places))  # both sides have the other features
         k, line = (np.abs(row[1:]).argmax() for row in (design.x[u], z))
-        cut = min(max((value - 3) / 2 - family.means[point], -c), c) - level
+        cut = min(max((rating - 3) / 2 - family.means[point], -c), c) - level
         wanted[k, line] += 0.25 * np.sign(design.x[u, 1 + k] * z[1 + line]) * cut
     np.testing.assert_allclose(pooled.values, wanted.ravel(), atol=2e-2)
     assert (pooled.variance >= 2 * (2 * c / 0.5) ** 2 * 0.99).all()

@@ -74,7 +74,7 @@ def identity(record):
 def cheaper_window(record):
     """Sums of a wide window, charged as those of a narrow one."""
     sums = record["parts"][SUMS]
-    sums["steps"] = [4 * step for step in sums["steps"]]
+    sums["steps"] = [[4 * step for step in row] for row in sums["steps"]]
 
 
 def nearly_the_truth(nominal):

@@ -13,6 +13,8 @@ from dpsr.value.design import Design
 from dpsr.value.effects import (
     _COEFFICIENTS,
     _PSEUDO,
+    FEW_ROUNDS,
+    ROUNDS,
     Effects,
     _Problem,
     learn_effects,
@@ -290,7 +292,7 @@ def test_variance_components_are_found_within_a_factor(item, user):
 def test_a_start_is_near_what_more_rounds_find():
     """Within a fifth of what is uncertain about effects anyway, which two rounds are not; and not the same."""
     design, _, sums, _, _ = simulated(300, 250, 0.12, 0.1, 0.01, 1.0, 4)
-    exact, start = (learn_effects(design, sums, ridge(0.25, 1e-4), 0.25, as_start=rough) for rough in (False, True))
+    exact, start = (learn_effects(design, sums, ridge(0.25, 1e-4), 0.25, rounds=n) for n in (ROUNDS, FEW_ROUNDS))
     off = np.concatenate([start.item - exact.item, start.user - exact.user])
     variance = np.concatenate([exact.item_posterior_variance, exact.user_posterior_variance])
     assert 0 < np.mean(off**2) < np.mean(variance) / 25

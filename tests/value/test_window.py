@@ -1,9 +1,14 @@
-"""The window of a sum: moments against plain sums and sampling, the width against brute force."""
+"""The window of a sum: moments against plain sums and sampling, the width against brute force, turns and views."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from dpsr.value.levels import choose_window, tabulate, window_moments, with_variance
+from dpsr.engine import MemoryTable
+from dpsr.engine.incidence import ColumnStack, DividedIncidence, Division
+from dpsr.types import Mask
+from dpsr.value.levels import GRID, choose_window, tabulate, window_moments, with_variance
+from dpsr.value.windows import CENTRES, ExpectedRatings, around_expected, around_mean, in_turns
 
 
 def family_of(n, variance=0.15, seed=0):
@@ -117,3 +122,114 @@ def test_the_window_is_narrower_the_smaller_epsilon():
     widths = [choose_window(family, 36, e, counts, 0.02) for e in (0.01, 0.1, 0.5, 2.0, 10.0, 100.0)]
     assert (np.diff(widths) >= 0).all()
     assert widths[-1] > 1.5 * widths[0]
+
+
+@pytest.fixture(scope="module")
+def busy_and_others():
+    """Forty people, of whom four rated nearly all of sixty items and the others two or three."""
+    rng = np.random.default_rng(3)
+    dense = rng.random((40, 60)) < 0.05
+    dense[:4] |= rng.random((4, 60)) < 0.9
+    ids = (pa.array(np.arange(size, dtype=np.int64)) for size in dense.shape)
+    return MemoryTable(Mask.of_cells(np.flatnonzero(dense.ravel()), *ids))
+
+
+def weights_of(table, item=96):
+    return DividedIncidence(table, Division.uniform(table.census.shape, item))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+def test_every_sum_is_in_one_turn_and_rows_that_are_known_best_come_first(busy_and_others, epsilon):
+    sizes = weights_of(busy_and_others).sizes()
+    turns = in_turns(busy_and_others.census, sizes, epsilon)
+    for side, weight in (("items", sizes.item), ("users", sizes.user)):
+        parts = [getattr(turn.rows, side) for turn in turns]
+        np.testing.assert_array_equal(np.sum(parts, axis=0), 1)
+        if len(turns) == 2 and parts[0].any() and parts[1].any():
+            assert weight[parts[0]].min() > weight[parts[1]].max()
+    known = 0.12 * (0.6 * sizes.user) ** 2 / (8 * (0.8 / epsilon) ** 2) >= 8
+    wanted = known if 0 < known.sum() < 40 else np.ones(40, dtype=bool)
+    np.testing.assert_array_equal(turns[0].rows.users, wanted)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1e3])
+def test_where_all_rows_are_known_alike_all_sums_are_asked_at_once(busy_and_others, epsilon):
+    """A second turn would wait for the first one's answer, and hear nothing from it or say nothing new."""
+    (turn,) = in_turns(busy_and_others.census, weights_of(busy_and_others).sizes(), epsilon)
+    assert turn.rows.items.all()
+    assert turn.rows.users.all()
+    assert turn.least_width == 0.75
+
+
+def some_expectation(table):
+    """Means all over the scale and beyond, as user rows times item rows."""
+    rng, (m, n) = np.random.default_rng(4), table.census.shape
+    left, right = rng.normal(0, 0.5, (m, 3)), rng.normal(0, 0.7, (n, 3))
+    return ExpectedRatings(family_of(10), ColumnStack((left[:, :1], left[:, 1:])), right), left @ right.T
+
+
+def test_a_rating_is_seen_through_the_window_around_what_is_expected_of_it(busy_and_others):
+    """Oracle: rating by rating; at the centres nothing is closer."""
+    table, mask = busy_and_others, busy_and_others.mask
+    expected, eta = some_expectation(table)
+    view = around_expected(table, weights_of(table), expected, 0.1, 0.3, "choice")
+    np.testing.assert_array_equal(view.centres, expected.around.means[CENTRES])
+    moments = np.array([window_moments(expected.around, int(point), 0.3) for point in CENTRES])
+    nearest = [int(np.abs(view.centres - eta[u, j]).argmin()) for u, j in zip(mask.users, mask.items, strict=True)]
+    near_an_end = np.abs(view.centres[nearest]) > 0.85
+    off = np.abs(view.centres[table["choice"]] - eta[mask.users, mask.items])
+    best = np.abs(view.centres[nearest] - eta[mask.users, mask.items])
+    assert (off <= best + expected.around.spacing).all()
+    assert near_an_end.any()
+    seen = moments[table["choice"]]
+    assert view.gain == pytest.approx(seen[:, 1].mean())
+    assert view.spread == pytest.approx(seen[:, 2].mean())
+    items, users = np.zeros(mask.n_items), np.zeros(mask.n_users)
+    for u, j, c in zip(mask.users, mask.items, table["choice"], strict=True):
+        at_mean = moments[c, 0] - view.gain * (view.centres[c] - 0.1)
+        items[j] += 0.375 * at_mean
+        users[u] += 0.625 * at_mean
+    np.testing.assert_allclose(view.items_at_mean, items)
+    np.testing.assert_allclose(view.users_at_mean, users)
+
+
+def test_one_window_is_the_case_in_which_the_mean_is_expected_everywhere(busy_and_others):
+    """Where the mean of all is one of the centres, both views read the same."""
+    table, family = busy_and_others, family_of(10)
+    weights, mean = weights_of(table), float(family.means[CENTRES[11]])
+    nobody = ColumnStack((np.ones((40, 1)),))
+    alike = around_expected(table, weights, ExpectedRatings(family, nobody, np.full((60, 1), mean)), mean, 0.4, "c")
+    plain = around_mean(family, mean, 0.4, weights.sizes())
+    assert (alike.gain, alike.spread) == pytest.approx((plain.gain, plain.spread))
+    np.testing.assert_allclose(alike.items_at_mean, plain.items_at_mean)
+    np.testing.assert_allclose(alike.users_at_mean, plain.users_at_mean)
+
+
+def test_sums_of_ratings_where_they_are_expected_say_the_mean(busy_and_others):
+    """Distribution test: levels drawn around what is expected, summed through the windows, are read as they were drawn.
+
+    Reading them around the mean of all, or without the slope, is off by more than twenty deviations.
+    """
+    table, mask, rng, half = busy_and_others, busy_and_others.mask, np.random.default_rng(5), 0.35
+    expected, eta = some_expectation(table)
+    eta = np.clip(eta, -0.7, 0.7)
+    family, weights, runs = expected.around, weights_of(table), 400
+    view = around_expected(table, weights, expected, 0.1, half, "choice")
+    inside = np.abs(some_expectation(table)[1][mask.users, mask.items]) < 0.7
+    points = family.nearest(eta[mask.users, mask.items])
+    centres = view.centres[table["choice"]]
+    total = np.zeros(runs)
+    for e in np.flatnonzero(inside):
+        y = rng.choice(family.y, size=runs, p=family.table[points[e]])
+        total += np.clip(y - centres[e], -half, half)
+    moments = np.array([window_moments(family, int(point), half) for point in CENTRES])[table["choice"]]
+    at_mean = (moments[:, 0] - view.gain * (centres - 0.1))[inside].sum()
+    said, true = (total - at_mean) / view.gain, (family.means[points[inside]] - 0.1).sum()
+    assert abs(said.mean() - true) < 5 * said.std() / np.sqrt(runs) + 0.02 * inside.sum()
+    assert abs((total - moments[inside, 0].sum()).mean() / view.gain - true) > 20 * said.std() / np.sqrt(runs)
+
+
+def test_centres_are_spread_over_the_family():
+    assert len(CENTRES) == 20
+    assert CENTRES[0] == 1
+    assert CENTRES[-1] == GRID - 3

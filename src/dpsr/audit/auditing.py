@@ -23,6 +23,7 @@ from dpsr.audit.questions import (
     far_apart,
     in_turns,
     several_channels,
+    sums_in_turns,
     total,
     two_blocks,
     window,
@@ -135,6 +136,7 @@ def stage1_trials(method: str, scale: Scale, epsilon: float) -> list[Trial]:
             divided("divided sums and symbols", scale, epsilon),
             total("noisy sum of all ratings", scale, epsilon),
             contrasts("noisy sums with signs", scale, epsilon),
+            sums_in_turns("noisy sums in turns", scale, epsilon),
             histogram("noisy histogram of levels", scale, epsilon),
         ]
     return trials

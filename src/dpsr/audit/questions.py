@@ -26,7 +26,7 @@ from dpsr.audit.stage1 import ITEM_SHARE, Draw, in_sums_alone, paired
 from dpsr.audit.trials import Labels, Trial, alone, among, as_table, one_by_one, one_rating
 from dpsr.engine import BlockResult, MemoryTable
 from dpsr.engine.contrasts import Contrasts
-from dpsr.engine.incidence import GRID, Division, Turns
+from dpsr.engine.incidence import GRID, Division, RowSums, Turns
 from dpsr.engine.raw import LEVEL, RawTable
 from dpsr.privacy.channels import Channel, optimal_channel, randomised_response
 from dpsr.privacy.noise import NoiseSource
@@ -152,6 +152,25 @@ def contrasts(name: str, scale: Scale, epsilon: float, runs: int = 1 << 13) -> T
         return _bins(np.concatenate(values)[: len(levels)], half)
 
     return Trial(name, _receipt(scale, epsilon, ask), ((0,), (last,)), observe, _EDGES + 1, runs)
+
+
+def sums_in_turns(name: str, scale: Scale, epsilon: float, runs: int = 1 << 17) -> Trial:
+    """A rating's item has its sum in the first turn, its user in the second one, through another, narrower window."""
+    half, item, late = scale.width / 4, ITEM_SHARE, scale.width / 8
+
+    def ask(vault: Vault) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        asked, division = RowSums.all(vault.census), in_sums_alone(vault)
+        first, then = RowSums(asked.items, ~asked.users), RowSums(~asked.items, asked.users)
+        items, _ = vault.divided_sums(scale.midpoint, half, division=division, epsilon=epsilon, rows=first)
+        _, users = vault.divided_sums(scale.low + late, late, division=division, epsilon=epsilon, rows=then)
+        return items.values, users.values
+
+    def observe(levels: Levels, noise: NoiseSource) -> Labels:
+        items, users = ask(Vault(alone(levels, scale), epsilon, noise=noise))
+        return _bins(items, item * half) * (_EDGES + 1) + _bins(users, (1 - item) * late)
+
+    claim = _receipt(scale, epsilon, ask)
+    return Trial(name, claim, one_rating(scale.n_levels, most=3), observe, (_EDGES + 1) ** 2, runs)
 
 
 def several_channels(name: str, scale: Scale, epsilon: float, runs: int = 1 << 16) -> Trial:

@@ -160,12 +160,12 @@ _LIKES_WORDS = {"rating": "existence of one interaction", "user": "whole person"
 
 def _levels(part: Part) -> int | None:
     """How many levels a part describes; None if it does not say."""
-    if isinstance(part, ChannelPart):
-        sizes = {len(table) for table in part.tables}
+    if isinstance(part, ChannelPart | DividedSumsPart):
+        sizes = set(map(len, part.tables if isinstance(part, ChannelPart) else part.steps))
         return sizes.pop() if len(sizes) == 1 else 0
     if isinstance(part, HistogramPart):
         return len(part.bins)
-    return len(part.steps) if isinstance(part, SumsPart | DividedSumsPart) else None
+    return len(part.steps) if isinstance(part, SumsPart) else None
 
 
 def _sizes_fit(part: Part, public: dict[str, Any]) -> bool:

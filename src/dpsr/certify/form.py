@@ -78,6 +78,8 @@ def _normal_part(kind: str, names: list[str], **description: Any) -> dict[str, A
 
 _ASKED = [*QUESTIONS, *(name for name in LIKES_QUESTIONS if name not in QUESTIONS)]
 
+_WINDOWS = 100
+
 _STEPS = {
     "type": "array",
     "minItems": 2,
@@ -134,11 +136,11 @@ PART_FORMS = {
         "divided",
         ["window sums"],
         noise_scale=_SCALE,
-        steps=_STEPS,
+        steps={"type": "array", "minItems": 1, "maxItems": _WINDOWS, "items": _STEPS},
         weights=_WEIGHT_LISTS,
         light=_WEIGHT_LISTS,
         families=_FAMILIES,
-        step={"type": "number", "minimum": 0},
+        step={"type": "array", "minItems": 1, "maxItems": _WINDOWS, "items": {"type": "number", "minimum": 0}},
     ),
     "published": _part(
         "published",

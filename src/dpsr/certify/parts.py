@@ -10,7 +10,9 @@
     divided      sums over one item and one user, and perhaps one of several over all ratings with a public sign, whose
                  weights depend on the rating, by public counts; ratings of the
                  light weights alone are also asked one by one. A rating of full weight pays D / b for its sums; one
-                 that is asked pays D' / b, D' from the light weights, and the channel: the dearer of the two counts
+                 that is asked pays D' / b, D' from the light weights, and the channel: the dearer of the two counts.
+                 Sums may be asked in turns, each sum in one of them, of ratings seen through windows that earlier
+                 answers choose: whatever the window, a rating moves a sum by no more than the widest, times its weight
     person, rating       integer sums with normal noise: `certify.people`
     published, declared  what no description here can bear out: `certify.unproved`
 
@@ -230,25 +232,26 @@ class SumsPart(LaplacePart):
 
 @dataclass(frozen=True)
 class DividedSumsPart(LaplacePart):
-    """Sums of `steps[level]` over one item and one user, weights (item, user) by a public division of the ratings.
+    """Sums over one item and one user, weights (item, user) by a public division of the ratings.
 
-    Where there is a third family, a rating is in one of its sums, with a public sign and the third of its weights.
-    Ratings with some of the `weights` are in no other answer about single ratings; those with some of the `light` ones
-    may be asked one by one too.
+    `steps` has a row for every window that ratings were seen through: what one of each level adds to a sum; `step` says
+    what a step stands for there, in rating points. Where there is a third family, a rating is in one of its sums, with
+    a public sign and the third of its weights. Ratings with some of the `weights` are in no other answer about single
+    ratings; those with some of the `light` ones may be asked one by one too.
 
     >>> sizes = ("items", 3), ("users", 5)
-    >>> part = DividedSumsPart("window sums", "64", (-2, 2), ((16, 0), (8, 8)), ((1, 1),), sizes, 1.0)
+    >>> part = DividedSumsPart("window sums", "64", ((-2, 2),), ((16, 0), (8, 8)), ((1, 1),), sizes, (1.0,))
     >>> part.epsilon, part.light_epsilon
     (1.0, 0.125)
     """
 
     kind: ClassVar[str] = "divided"
 
-    steps: tuple[int, ...]
+    steps: tuple[tuple[int, ...], ...]
     weights: tuple[tuple[int, ...], ...]
     light: tuple[tuple[int, ...], ...]
     families: tuple[tuple[str, int], ...]
-    step: float
+    step: tuple[float, ...]
 
     @property
     def sensitivity(self) -> int:
@@ -259,10 +262,17 @@ class DividedSumsPart(LaplacePart):
         """What the sums cost a rating that is asked one by one too."""
         return float_up(self._moves(self.light) / Fraction(self.noise_scale))
 
+    @property
+    def widest(self) -> int:
+        """How many steps a rating may move in the widest of the windows."""
+        return max((max(row) - min(row) for row in self.steps), default=0)
+
     def _moves(self, weights: tuple[tuple[int, ...], ...]) -> int:
         if any(len(one) != len(self.families) or min(one) < 0 for one in weights):
             raise PrivacyError("divided sums have one weight, not negative, for each of their families")
-        return (max(self.steps) - min(self.steps)) * max((sum(one) for one in weights), default=0)
+        if len(self.steps) != len(self.step):
+            raise PrivacyError("divided sums say of every window what a step stands for")
+        return self.widest * max((sum(one) for one in weights), default=0)
 
 
 def price_together(parts: Sequence[PricedPart]) -> Fraction:

@@ -34,6 +34,7 @@ from dpsr.engine.place_hash import hashed_place, hashed_places
 from dpsr.engine.table import Block, BlockResult, Table, zeros
 from dpsr.errors import PrivacyError
 from dpsr.linalg.compiled import fast_parallel_kernel, parallel_kernel, threads_for
+from dpsr.types import Census
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
@@ -211,6 +212,26 @@ def _codes(
 
 
 @dataclass(frozen=True, eq=False)
+class RowSums:
+    """Some of the sums over rows: which items have theirs in it, and which users."""
+
+    items: npt.NDArray[np.bool_]
+    users: npt.NDArray[np.bool_]
+
+    @classmethod
+    def all(cls, census: Census) -> RowSums:
+        """Those of every row."""
+        return cls(np.ones(census.n_items, dtype=bool), np.ones(census.n_users, dtype=bool))
+
+    def __or__(self, other: RowSums) -> RowSums:
+        return RowSums(self.items | other.items, self.users | other.users)
+
+    def meets(self, other: RowSums) -> bool:
+        """Whether they have a sum in common."""
+        return bool((self.items & other.items).any() or (self.users & other.users).any())
+
+
+@dataclass(frozen=True, eq=False)
 class Sizes:
     """Of every sum: the weights of its ratings together, and their squares together."""
 
@@ -255,6 +276,11 @@ class DividedIncidence:
         m, n = self._table.census.shape
         item, user = self.both(np.ones(m), np.ones(n), self.item_weights, self.user_weights)
         return Sizes(item, user, *self.both(np.ones(m), np.ones(n), self.item_weights**2, self.user_weights**2))
+
+    def at(self, block: Block) -> tuple[Floats, Floats]:
+        """The weights of every rating of a block: in its item's sum, and in its user's."""
+        codes = self._codes(block)
+        return self.item_weights[codes], self.user_weights[codes]
 
     def _codes(self, block: Block) -> Bytes:
         if block.start in self._kept:

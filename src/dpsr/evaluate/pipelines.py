@@ -37,7 +37,7 @@ from dpsr.engine.raw import RawRatings, RawTable
 from dpsr.evaluate.contract import ITEMS_AND_SCALE, JOINT, MASK, SCALE_ALONE, SEEDED, PrivateMethod, Protection, Unit
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.pipeline import DPSR
-from dpsr.pipeline.value import ExpectedRatings, Recipe
+from dpsr.pipeline.value import Recipe
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.release import Contents, Personalised
@@ -51,6 +51,7 @@ from dpsr.value.levels import Usage
 from dpsr.value.noisy_sums import NoisySums
 from dpsr.value.schedule import learn_from_symbols
 from dpsr.value.sweep import CHOICE, SYMBOL
+from dpsr.value.windows import ExpectedRatings
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
     1. a noisy histogram of levels           how the scale is used, and the mean
     2. noisy windowed sums of items, users   weights of public features, item and user effects     (`value.effects`)
-       and, with public signs, all ratings
+       and, with public signs, all ratings   in two turns, rows that noise hardly hides first      (`value.windows`)
     3. one channel symbol for some ratings   slopes and factors, by evidence                       (`value.evidence`)
                                              and a taste that the mask makes smooth                (`value.assembly`)
 
@@ -14,7 +14,7 @@ question depends on the public mask and on earlier answers alone, so what a rati
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_lowercase
 
 import numpy as np
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from dpsr.arrays import Floats
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.contrasts import contrast_map
-from dpsr.engine.incidence import ColumnStack, DividedIncidence, Turns, at_ratings
+from dpsr.engine.incidence import DividedIncidence, Division, Turns, at_ratings
 from dpsr.pipeline.estimator import announce
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
@@ -31,32 +31,25 @@ from dpsr.types import Model
 from dpsr.value.allocation import Allocation, Components, allocate
 from dpsr.value.assembly import MaskTaste, assemble, learn_mask_taste, personal_prior
 from dpsr.value.design import Design
-from dpsr.value.effects import learn_effects, own_observations
+from dpsr.value.effects import FEW_ROUNDS, ROUNDS, Effects, learn_effects, own_observations
 from dpsr.value.evidence import N_FACTORS, EvidenceState
-from dpsr.value.levels import (
-    GRID,
-    LevelFamily,
-    Usage,
-    choose_window,
-    level_bins,
-    mean_usage,
-    scale_usage,
-    tabulate,
-    window_moments,
-    with_variance,
-)
+from dpsr.value.levels import Usage, level_bins, mean_usage, scale_usage, tabulate, with_variance
 from dpsr.value.noisy_sums import NoisySums, PooledSums
-from dpsr.value.priors import EFFECT, SLOPES, ridge
+from dpsr.value.priors import SLOPES, ridge
 from dpsr.value.schedule import BETWEEN_TURNS, learn_between_turns, learn_from_symbols
 from dpsr.value.sweep import CHOICE, NOISY, SYMBOL, WEIGHT
+from dpsr.value.windows import (
+    CENTRES,
+    ExpectedRatings,
+    View,
+    around_expected,
+    around_mean,
+    best_width,
+    in_turns,
+)
 
 RELEASED = "released"
 """The column of private ratings that the pipeline ends with."""
-
-_CHANNEL_EVERY = 3
-"""Channels are built for every third mean of the grid, a tenth of a half-width apart: at most twenty a turn."""
-
-_CENTRES = np.arange(1, GRID, _CHANNEL_EVERY)
 
 
 def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Allocation]:
@@ -70,10 +63,9 @@ def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Al
     usage = ask_usage(vault, y, shares.histogram) if shares.division else ask_mean(vault)
     announce("Asking for noisy sums of items and users")
     sums = recipe.ask_sums(vault, design, usage, y, shares) if shares.division else NoisySums.unasked(design)
-    prior = ridge(usage.variance, usage.mean_variance)
-    effects = learn_effects(design, sums, prior, usage.variance, as_start=shares.asks_ratings)
+    rounds = FEW_ROUNDS if shares.asks_ratings else ROUNDS
+    effects, state, expected = expect(design, sums, usage, y, rounds=rounds)
     observations = own_observations(design, sums, effects)
-    state = EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=0)
 
     def learn_so_far(tables: dict[int, Floats]) -> ExpectedRatings:
         learn_between_turns(state, tables, y, usage.log_base, observations)
@@ -82,8 +74,7 @@ def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Al
 
     if shares.asks_ratings:
         announce("Drawing noise for every rating")
-        around = with_variance(y, usage.log_base, state.residual + state.mean_uncertainty, state.sample)
-        tables = recipe.ask_ratings(vault, ExpectedRatings(around, state.left, state.right), shares, learn_so_far)
+        tables = recipe.ask_ratings(vault, expected, shares, learn_so_far)
         announce("Learning tastes from the noisy ratings")
         state.add_factors(recipe.n_factors)
         state = recipe.learn(state, tables, y, usage.log_base, observations, RELEASED)
@@ -113,47 +104,64 @@ def ask_mean(vault: Vault) -> Usage:
 
 
 def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Allocation) -> NoisySums:
-    """Question 2: sums over items, users and, with signs, all of ratings clipped to a window around the mean."""
+    """Question 2: sums over items, users and, with signs, all of ratings clipped to a window around what is expected.
+
+    In turns: the first windows are around the mean, those of the second around what the sums of the first say.
+    """
     assert shares.division is not None
     weights = DividedIncidence(design.table, shares.division)
-    sizes = weights.sizes()
-    half, spend = vault.scale.width / 2, min(shares.rest, vault.left)  # shares are floats; the vault counts exactly
-    family = tabulate(y, usage.log_base, 0.0)
-    point = int(family.nearest(np.array([usage.mean]))[0])
-    width = choose_window(family, point, spend, np.concatenate([sizes.item, sizes.user]), EFFECT * usage.variance)
-    centre = vault.scale.midpoint + half * family.means[point]
-    contrasts = design.contrasts if shares.division.pooled else None
-    items, users, *together = vault.divided_sums(
-        centre, half * width, division=shares.division, epsilon=spend, contrasts=contrasts
-    )
-    offset, slope, spread = window_moments(family, point, width)
-    level = offset + slope * (usage.mean - family.means[point])  # what a rating at the mean adds to its sums
-    noise, pooled = items.noise_variance / half**2, None
-    if contrasts is not None:
-        through = contrast_map(design.table, shares.division, contrasts, design.x, design.z)
-        values, typical = (
-            together[0].values / half - level * through.signed_sizes,
-            usage.variance * SLOPES / contrasts.n,
+    sizes, half = weights.sizes(), vault.scale.width / 2
+    spend = min(shares.rest, vault.left)  # shares are floats; the vault counts exactly
+    sums, contrasts = None, design.contrasts if shares.division.pooled else None
+    for turn in in_turns(vault.census, sizes, spend):
+        if sums is None:
+            family = tabulate(y, usage.log_base, 0.0)
+            view = around_mean(family, usage.mean, best_width(family, usage, spend, turn, sizes), sizes)
+            sums = NoisySums.unasked(design, weights, gain=view.gain)
+        else:
+            _, _, expected = expect(design, sums, usage, y, rounds=1)
+            width = best_width(expected.around, usage, spend, turn, sizes)
+            view, contrasts = around_expected(vault.table, weights, expected, usage.mean, width, CHOICE), None
+        items, users, *together = vault.divided_sums(
+            vault.scale.midpoint + half * view.centres,
+            half * view.half_width,
+            division=shares.division,
+            epsilon=spend,
+            contrasts=contrasts,
+            rows=turn.rows,
+            choice=view.choice,
         )
-        pooled = PooledSums.of(contrasts, through, values, noise=noise, spread=spread, gain=slope, one_slope=typical)
-    return NoisySums(
-        item_values=items.values / half - level * sizes.item,
-        item_variance=noise + spread * sizes.item_square,
-        user_values=users.values / half - level * sizes.user,
-        user_variance=noise + spread * sizes.user_square,
-        gain=slope,
-        weights=weights,
-        pooled=pooled,
+        noise = items.noise_variance / half**2
+        sums = sums.with_turn(turn.rows, view, items.values / half, users.values / half, noise=noise, sizes=sizes)
+        if contrasts is not None:
+            pooled = read_contrasts(design, shares.division, view, usage, together[0].values / half, noise)
+            sums = replace(sums, pooled=pooled)
+    assert sums is not None
+    return sums
+
+
+def read_contrasts(
+    design: Design, division: Division, view: View, usage: Usage, values: Floats, noise: float
+) -> PooledSums:
+    """Sums over all ratings with signs, as observations of what features have to do with each other."""
+    contrasts = design.contrasts
+    through = contrast_map(design.table, division, contrasts, design.x, design.z)
+    typical = usage.variance * SLOPES / contrasts.n
+    at_mean = values - view.level * through.signed_sizes
+    return PooledSums.of(
+        contrasts, through, at_mean, noise=noise, spread=view.spread, gain=view.gain, one_slope=typical
     )
 
 
-@dataclass(frozen=True, eq=False)
-class ExpectedRatings:
-    """What is expected of ratings before they are asked: means, as user rows times item rows, and levels around."""
-
-    around: LevelFamily
-    left: ColumnStack
-    right: Floats
+def expect(
+    design: Design, sums: NoisySums, usage: Usage, y: Floats, *, rounds: int
+) -> tuple[Effects, EvidenceState, ExpectedRatings]:
+    """What sums say: as effects, as the state from which sweeps set out, and of every rating."""
+    prior = ridge(usage.variance, usage.mean_variance)
+    effects = learn_effects(design, sums, prior, usage.variance, rounds=rounds)
+    state = EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=0)
+    around = with_variance(y, usage.log_base, state.residual + state.mean_uncertainty, state.sample)
+    return effects, state, ExpectedRatings(around, state.left, state.right)
 
 
 def ask_ratings(
@@ -168,15 +176,15 @@ def ask_ratings(
     are: P[symbol | level], by the number that the column `choice` holds. The last number is that of ratings which are
     not asked, or not yet: a channel that tells nothing.
     """
-    turns, spend, silent = shares.turns, vault.left, shares.turns.number * len(_CENTRES)
+    turns, spend, silent = shares.turns, vault.left, shares.turns.number * len(CENTRES)
     tables = {silent: np.ones((vault.scale.n_levels, 1))}
     for turn in range(turns.number):
         if turn > 0:
             expected = learn_so_far(tables)
         used = _choose_channels(vault, expected, shares, turn)
-        some = np.flatnonzero(used) if used.any() else np.array([len(_CENTRES) // 2])
-        levels, first = expected.around.table, turn * len(_CENTRES)
-        channels = {first + int(c): optimal_channel(vault.scale, spend, levels[_CENTRES[c]]) for c in some}
+        some = np.flatnonzero(used) if used.any() else np.array([len(CENTRES) // 2])
+        levels, first = expected.around.table, turn * len(CENTRES)
+        channels = {first + int(c): optimal_channel(vault.scale, spend, levels[CENTRES[c]]) for c in some}
         vault.symbols(channels, choice=CHOICE, symbol=_answer(turns, turn), turns=turns)
         _hear(vault.table, turns, turn)
         tables |= {c: channel.probabilities for c, channel in channels.items()}
@@ -185,19 +193,18 @@ def ask_ratings(
 
 def _choose_channels(vault: Vault, expected: ExpectedRatings, shares: Allocation, turn: int) -> npt.NDArray[np.int64]:
     """The column `choice` of the ratings whose turn it is, and how many of them use each channel."""
-    turns, division, silent = shares.turns, shares.division, shares.turns.number * len(_CENTRES)
+    turns, division, silent = shares.turns, shares.division, shares.turns.number * len(CENTRES)
     assert division is not None
 
     def choose(block: Block, used: npt.NDArray[np.int64]) -> BlockResult:
-        nearest = expected.around.nearest(at_ratings(block, expected.left[block.users], expected.right))
-        choice = np.clip(np.rint((nearest - 1) / _CHANNEL_EVERY), 0, len(used) - 1).astype(np.int64)
+        choice = expected.nearest(block)
         now = division.asks(block) & (turns.of(block) == turn)
         used += np.bincount(choice[now], minlength=len(used))
         others = block.columns[CHOICE] if turn > 0 else silent
         return BlockResult({CHOICE: np.where(now, turn * len(used) + choice, others).astype(np.uint8)})
 
     reads = [CHOICE] if turn > 0 else []
-    return vault.table.run(choose, [np.zeros(len(_CENTRES), dtype=np.int64)], reads=reads, writes=[CHOICE]).sums[0]
+    return vault.table.run(choose, [np.zeros(len(CENTRES), dtype=np.int64)], reads=reads, writes=[CHOICE]).sums[0]
 
 
 def _answer(turns: Turns, turn: int) -> str:

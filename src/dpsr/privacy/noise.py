@@ -42,7 +42,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt, sqrt
-from numbers import Integral
+from operator import index
 
 import numpy as np
 import numpy.typing as npt
@@ -112,9 +112,11 @@ class NoiseSource:
     @classmethod
     def seeded(cls, seed: int) -> NoiseSource:
         """A reproducible key for experiments. NOT PRIVATE."""
-        if not isinstance(seed, Integral):
-            raise ParameterError(f"a seed is a whole number, found {seed!r}. Without one, noise is private.")
-        return cls(False, hashlib.sha256(f"dpsr experiment {int(seed)}".encode()).digest())
+        try:
+            whole = index(seed)
+        except TypeError:
+            raise ParameterError(f"a seed is a whole number, found {seed!r}. Without one, noise is private.") from None
+        return cls(False, hashlib.sha256(f"dpsr experiment {whole}".encode()).digest())
 
     @classmethod
     def of_seed(cls, seed: int | None) -> NoiseSource:

@@ -49,9 +49,9 @@ _STEPS, _LAST_STEPS, _STILL = 30, 60, 1e-6
 _PACE, _EDGE, _NEVER = 0.5, 7.0, 1 / (1 + np.exp(7.0))
 """How far a step goes, log-odds that count as never, and the share from which a step away from never sets out."""
 
-_WORTH, _LEARNED = 0.025, 90.0
+_WORTH, _LESS_FROM, _LEARNED = 0.016, 1.25, 90.0
 """By so much less error ratings asked one by one must promise: what they say must be learned, variances and all, which
-the expected error takes as known, and it takes time. Above an epsilon of one, less with the square: noise is less.
+the expected error takes as known, and it takes time. Above an epsilon of 1.25, less with the square: noise is less.
 Where they promise less, the release gains little by them and `personalise`, which needs items alone, loses. On large
 sets less is enough: some six hundred numbers that govern 0.15 of the variance, tastes, are learned from so many noisy
 ratings, each worth `rho`, that they cost 90 over these."""
@@ -193,7 +193,8 @@ def best_tables(
     if setting.mean(tables.asked) > _MOST_ASKED:
         tables = tables._replace(asked=np.ones_like(tables.asked), pooled=0.0)
     error = setting.error(tables, prices)
-    if error > least - min(_WORTH / max(epsilon, 1.0) ** 2, _LEARNED / setting.heard(tables, prices)):
+    worth = _WORTH / max(epsilon / _LESS_FROM, 1.0) ** 2
+    if error > least - min(worth, _LEARNED / setting.heard(tables, prices)):
         return sums, least
     if light == LEAST_LIGHT:
         return tables, error

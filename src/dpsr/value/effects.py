@@ -76,26 +76,24 @@ _COEFFICIENTS = 3.0
 """The same for the ridge of a group of W, which is believed to be less than typical until it shows
 (`cautious_ridge`)."""
 
-_ROUNDS, _FEW_ROUNDS, _STEPS = 6, 3, 40
+ROUNDS, FEW_ROUNDS, _STEPS = 6, 3, 40
 _ROUGH, _ENOUGH, _EXACT = 1e-3, 1e-4, 1e-6
 """Rounds of the fixed point, and of one that is only a start; steps of a round; the relative squared energy error at
 which a round stops: one that is only a start, one of several, the last."""
 
 
-def learn_effects(
-    design: Design, sums: NoisySums, ridge: Floats, variance: float, *, as_start: bool = False
-) -> Effects:
+def learn_effects(design: Design, sums: NoisySums, ridge: Floats, variance: float, *, rounds: int = ROUNDS) -> Effects:
     """Joint empirical-Bayes posterior of weights and effects.
 
-    Roughly, where it is the start of sweeps over noisy ratings: these learn effects and their variances anew.
+    In fewer `rounds`, and roughly, where it is the start of sweeps over noisy ratings, which learn effects and their
+    variances anew, or of what is asked next.
     """
     (m, n), t = design.census.shape, EFFECT * variance
     cautious = cautious_ridge(ridge)
     shape = design.z.shape[1], design.x.shape[1]
-    start = Effects(np.zeros(shape), np.zeros(n), np.zeros(m), ridge, t, t, np.full(n, t), np.full(m, t))
+    effects = Effects(np.zeros(shape), np.zeros(n), np.zeros(m), ridge, t, t, np.full(n, t), np.full(m, t))
     problem = _Problem(design, sums)
-    effects = start
-    for enough in [_ROUGH] * _FEW_ROUNDS if as_start else [_ENOUGH] * (_ROUNDS - 1) + [_EXACT]:
+    for enough in [_ROUGH] * rounds if rounds < ROUNDS else [_ENOUGH] * (rounds - 1) + [_EXACT]:
         effects = problem.solve(effects, cautious, _CAUTION * t, enough=enough)
     return effects
 

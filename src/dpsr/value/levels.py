@@ -238,8 +238,11 @@ def window_moments(family: LevelFamily, point: int, half_width: float) -> tuple[
     return mean, max(tilt, shift), max(float(p @ clipped**2) - mean**2, 1e-9)
 
 
-def choose_window(family: LevelFamily, point: int, epsilon: float, counts: Floats, effect_variance: float) -> float:
-    """The half-width with the least predicted error of effects, from epsilon and public counts.
+def choose_window(
+    family: LevelFamily, point: int, epsilon: float, counts: Floats, effect_variance: float, *, least: float = 0.75
+) -> float:
+    """The half-width with the least predicted error of effects, from epsilon and public counts: `least` deviations or
+    more.
 
     An effect behind n ratings is seen with error  e(c) = (2 (2c / epsilon)^2 / n^2 + Var / n) / slope^2  and keeps
     t e / (t + e) of its variance t.
@@ -252,4 +255,4 @@ def choose_window(family: LevelFamily, point: int, epsilon: float, counts: Float
         return float(np.sum(n * effect_variance * error / (effect_variance + error)))
 
     deviation = float(np.sqrt(family.variance[point]))
-    return float(min(np.minimum(np.geomspace(0.75, 4.5, 10) * deviation, _WIDEST), key=loss))
+    return float(min(np.minimum(np.geomspace(least, 4.5, 10) * deviation, _WIDEST), key=loss))

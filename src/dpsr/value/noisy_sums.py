@@ -9,14 +9,16 @@ with eta_uj = z_j' W x_u + item_j + user_u, weights p, q, w by a public division
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from dpsr.arrays import Floats
 from dpsr.engine.contrasts import ContrastMap, Contrasts
-from dpsr.engine.incidence import GRID, DividedIncidence, Division
+from dpsr.engine.incidence import GRID, DividedIncidence, Division, RowSums, Sizes
 from dpsr.value.design import Design
+from dpsr.value.windows import View
 
 _UNKNOWN = 1e12
 """Variance of a sum nobody asked for."""
@@ -98,12 +100,34 @@ class NoisySums:
     pooled: PooledSums | None = None
 
     @classmethod
-    def unasked(cls, design: Design) -> NoisySums:
-        """Sums nobody asked for: they say nothing."""
+    def unasked(cls, design: Design, weights: DividedIncidence | None = None, *, gain: float = 0.5) -> NoisySums:
+        """Sums nobody asked for, or not yet: they say nothing."""
         items, users = np.zeros(design.census.n_items), np.zeros(design.census.n_users)
-        return cls(
-            items, items + _UNKNOWN, users, users + _UNKNOWN, 0.5, DividedIncidence(design.table, halves(design))
+        weights = DividedIncidence(design.table, halves(design)) if weights is None else weights
+        return cls(items, items + _UNKNOWN, users, users + _UNKNOWN, gain, weights)
+
+    def with_turn(
+        self, rows: RowSums, view: View, items: Floats, users: Floats, *, noise: float, sizes: Sizes
+    ) -> NoisySums:
+        """These and the sums of one turn, of `rows`, as they were seen: their noise has this variance.
+
+        They are scaled so that all have one gain.
+        """
+        scale = self.gain / view.gain
+        i, u = rows.items, rows.users
+        return replace(
+            self,
+            item_values=_put(self.item_values, i, scale * (items - view.items_at_mean[i])),
+            item_variance=_put(self.item_variance, i, scale**2 * (noise + view.spread * sizes.item_square[i])),
+            user_values=_put(self.user_values, u, scale * (users - view.users_at_mean[u])),
+            user_variance=_put(self.user_variance, u, scale**2 * (noise + view.spread * sizes.user_square[u])),
         )
+
+
+def _put(values: Floats, at: npt.NDArray[np.bool_], new: Floats) -> Floats:
+    values = values.copy()
+    values[at] = new
+    return values
 
 
 def halves(design: Design) -> Division:

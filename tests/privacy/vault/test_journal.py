@@ -15,7 +15,7 @@ from forked import Forked, run
 from dpsr import DPSR, load_release
 from dpsr.data import realistic
 from dpsr.data.ingest import ingest
-from dpsr.engine.incidence import Division
+from dpsr.engine.incidence import Division, RowSums
 from dpsr.errors import PrivacyError
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import Vault
@@ -115,6 +115,24 @@ def test_answers_are_given_once_whatever_the_key(raw, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     _, fresh = asked(raw, tmp_path / "elsewhere", NoiseSource.system())
     assert any((one != other).any() for one, other in zip(answers, fresh, strict=True))
+
+
+def test_sums_of_a_turn_that_was_had_are_not_drawn_again(raw, tmp_path):
+    """A run that is killed between turns of sums has the first turn's answer as it was, and draws the second."""
+    half = RowSums(np.arange(raw.table.census.n_items) % 2 == 0, np.arange(raw.table.census.n_users) % 2 == 0)
+    turns = half, RowSums(~half.items, ~half.users)
+
+    def ask(number):
+        vault = Vault(raw, 1.0, noise=NoiseSource.system(), journal=Journal(tmp_path / "work", {"run": 1}))
+        division = Division.uniform(vault.census.shape, 128)
+        return [
+            vault.divided_sums(3.0, 1.0, division=division, epsilon=0.4, rows=turns[n])[0].values for n in range(number)
+        ]
+
+    (killed,), whole, again = ask(1), ask(2), ask(2)
+    np.testing.assert_array_equal(killed, whole[0])
+    for one, other in zip(whole, again, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_the_key_is_in_no_file_of_the_working_folder(raw, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from dpsr.certify.parts import DIVIDED_GRID
 from dpsr.certify.table_price import epsilon_of
 from dpsr.engine import BlockResult
 from dpsr.engine.contrasts import Contrasts
-from dpsr.engine.incidence import ITEM_SHARES, Division, Turns
+from dpsr.engine.incidence import ITEM_SHARES, Division, RowSums, Turns
 from dpsr.engine.raw import RawTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels import optimal_channel, randomised_response
@@ -180,6 +181,100 @@ def test_without_noise_sums_over_all_ratings_are_signed_sums(ratings, silent, di
             wanted[abs(k) - 1, abs(line) - 1] += np.sign(k) * np.sign(line) * (whole * 48 // 256) / 256 * y
     np.testing.assert_allclose(together.values, wanted.ravel(), atol=0.02)
     assert items.values.sum() + users.values.sum() == pytest.approx(left, abs=0.1)
+
+
+CENTRES = np.array([1.7, 2.6, 3.0, 4.4])
+
+
+def rows_of(ratings):
+    """Sums of two turns: every third item and every other user come first."""
+    items, users = np.arange(ratings.mask.n_items) % 3 == 0, np.arange(ratings.mask.n_users) % 2 == 0
+    return RowSums(items, users), RowSums(~items, ~users)
+
+
+def window_of(ratings):
+    """Which of the second turn's windows every rating is seen through; one of them by nobody."""
+    return np.random.default_rng(9).choice([0, 1, 3], len(ratings)).astype(np.uint8)
+
+
+def sums_in_turns(ratings, division, contrasts=None, second=MappingProxyType({})):
+    """A vault, and the answers of both turns; `second` says what the second one asks otherwise."""
+    v, window = Vault(ratings, 1.0, noise=NoiseSource.system()), window_of(ratings)
+    first, then = rows_of(ratings)
+    early = v.divided_sums(3.3, 1.2, division=division, epsilon=0.5, contrasts=contrasts, rows=first)
+    v.table.run(lambda block: BlockResult({"choice": window[block.ratings]}), writes=["choice"])
+    asked = {"division": division, "epsilon": 0.5, "rows": then, "choice": "choice"} | dict(second)
+    return v, early, v.divided_sums(CENTRES, 0.7, **asked)
+
+
+def test_sums_in_turns_cost_what_they_cost_at_once(ratings, division, contrasts):
+    division = replace(division, pooled=48)
+    v, early, late = sums_in_turns(ratings, division, contrasts)
+    at_once = Vault(ratings, 1.0, noise=NoiseSource.system())
+    at_once.divided_sums(3.3, 1.2, division=division, epsilon=0.5, contrasts=contrasts)
+    (part,), (other,) = v.certificate().parts, at_once.certificate().parts
+    assert part == replace(other, steps=part.steps, step=part.step)
+    assert part.epsilon == other.epsilon == pytest.approx(0.5)
+    assert len(part.steps) == 4, "the window of the first turn, and those of the second that somebody is seen through"
+    assert v.certificate().private
+    assert [len(one.values) for one in early] == [14, 30, 9]
+    assert [len(one.values) for one in late] == [26, 30]
+    assert late[0].noise_variance == pytest.approx(early[0].noise_variance * (0.7 / 1.2) ** 2, rel=1e-2)
+
+
+def test_sums_in_turns_move_by_at_most_what_each_rating_pays_for(ratings, silent, division, contrasts):
+    """Enumerated over every seventh rating, from one end of the scale to the other: both kinds attain their bound."""
+    division, asked = replace(division, pooled=48), asked_of(ratings, division)
+    most = {True: 0.0, False: 0.0}
+    for row in range(0, len(ratings), 7):
+        moved, answers = 0.0, [sums_in_turns(neighbour(ratings, row, x), division, contrasts) for x in (0, 4)]
+        (v, *low), (_, *high) = answers
+        part = v.certificate().parts[0]
+        for unit, one, other in zip((part.step[0], part.step[-1]), low, high, strict=True):
+            moved += sum(np.abs(x.values - y.values).sum() for x, y in zip(one, other, strict=True)) / unit
+        most[bool(asked[row])] = max(most[bool(asked[row])], moved)
+    assert most[False] == pytest.approx(part.sensitivity, rel=1e-3)
+    assert most[True] / float(Fraction(part.noise_scale)) == pytest.approx(part.light_epsilon, rel=1e-3)
+    assert max(most.values()) <= part.sensitivity * (1 + 1e-9)
+
+
+def test_without_noise_sums_in_turns_are_those_of_their_windows(ratings, silent, division):
+    """Oracle: rating by rating, each through the window that it has in the turn of the sum."""
+    mask, asked, window = ratings.mask, asked_of(ratings, division), window_of(ratings)
+    rows, (_, early, late) = rows_of(ratings), sums_in_turns(ratings, division)
+    for turn, answers in enumerate((early, late)):
+        wanted = np.zeros(mask.n_items), np.zeros(mask.n_users)
+        for e, (u, j, y) in enumerate(zip(mask.users, mask.items, ratings.values, strict=True)):
+            centre, half = (3.3, 1.2) if turn == 0 else (CENTRES[window[e]], 0.7)
+            whole = 40 if asked[e] else 256
+            item = whole * int(division.item[division.item_class[j], division.user_class[u]]) // 256
+            wanted[0][j] += item / 256 * np.clip(y - centre, -half, half)
+            wanted[1][u] += (whole - item) / 256 * np.clip(y - centre, -half, half)
+        np.testing.assert_allclose(answers[0].values, wanted[0][rows[turn].items], atol=0.02)
+        np.testing.assert_allclose(answers[1].values, wanted[1][rows[turn].users], atol=0.02)
+
+
+def test_a_sum_is_asked_once_and_turns_are_alike(ratings, division, contrasts):
+    """Refused before anything is drawn: a sum again, another epsilon or division, signs that come late."""
+    first, then = rows_of(ratings)
+    again = RowSums(first.items, ~first.users)
+    refused = [
+        ({"rows": again}, "each of the sums once"),
+        ({"rows": RowSums.all(ratings.mask.census)}, "each of the sums once"),
+        ({"epsilon": 0.51}, "one epsilon"),
+        ({"epsilon": 0.1}, "one epsilon"),
+        ({"division": replace(division, light=41)}, "one division"),
+        ({"contrasts": contrasts}, "first turn"),
+    ]
+    for changed, words in refused:
+        with pytest.raises(PrivacyError, match=words):
+            sums_in_turns(ratings, division, second=changed)
+    v, *_ = sums_in_turns(ratings, division)
+    with pytest.raises(PrivacyError, match="each of the sums once"):
+        v.divided_sums(3.0, 0.7, division=division, epsilon=0.5, rows=then)
+    pass_through(v, [randomised_response(STARS, 0.4)], np.zeros(len(ratings)))
+    with pytest.raises(PrivacyError, match="divided already"):
+        v.divided_sums(3.0, 0.7, division=division, epsilon=0.5, rows=then)
 
 
 def test_a_weight_over_all_ratings_without_signs_is_refused_and_signs_without_a_weight_too(

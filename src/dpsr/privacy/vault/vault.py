@@ -6,7 +6,7 @@ with its price; a question that would exceed the budget is refused before any no
     histogram      how many ratings have each (pooled) level                       one rating moves two counts by one
     total          the sum of all ratings' distances from a centre                 the scale's width
     divided_sums   sums over items, over users, and over all ratings with public
-                   signs, of  weight x clip(r - centre)                            at most  all weights x window width
+                   signs, of  weight x clip(r - centre); in turns, each sum once   at most  all weights x window width
     symbols        one symbol per rating from one of several finite channels       at most the dearest channel
     noisy_ratings  one symbol per rating, all from one finite channel              that channel
 
@@ -21,7 +21,7 @@ over blocks of users, wherever the ratings are kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -48,7 +48,7 @@ from dpsr.certify.parts import (
 )
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.contrasts import Contrasts
-from dpsr.engine.incidence import AT_ONCE, GRID, Division, Turns
+from dpsr.engine.incidence import AT_ONCE, GRID, Division, RowSums, Turns
 from dpsr.engine.raw import LEVEL, RawRatings, RawTable
 from dpsr.errors import PrivacyError
 from dpsr.privacy.channels.channel import BITS, Channel, Sampler
@@ -91,6 +91,8 @@ class Vault:
         self._charge_reference = charge
         self._parts: list[PricedPart] = []
         self._division: Division | None = None
+        self._summed: RowSums | None = None
+        self._sums_epsilon = 0.0
         self._turns, self._turn = AT_ONCE, 0
 
     @property
@@ -129,32 +131,40 @@ class Vault:
 
     def divided_sums(
         self,
-        centre: float,
+        centre: float | Floats,
         half_width: float,
         *,
         division: Division,
         epsilon: float,
         contrasts: Contrasts | None = None,
+        rows: RowSums | None = None,
+        choice: str | None = None,
     ) -> tuple[NoisyStatistic, ...]:
         """Noisy sums of weight x clip(value - centre, -half_width, half_width), over each item and over each user.
 
-        `centre` and `half_width` are in rating points. Weights are those of a public division, which holds from now on.
-        A division with a `pooled` weight has `contrasts`: the third answer are sums over all ratings with their signs.
+        `centre` and `half_width` are in rating points; where there are several centres, a rating has the one whose
+        number the column `choice` holds. Weights are those of a public division, which holds from now on. A division
+        with a `pooled` weight has `contrasts`: the third answer are sums over all ratings with their signs.
         `epsilon` is what a rating pays that is in the sums alone, for all of its sums together. One that is asked one
         by one pays `light` of `GRID` of it, and its symbol.
+
+        Sums may be asked in turns: `rows` are those of this one, and of its answer, `contrasts` belong to the first. A
+        sum is in one turn, and every turn's windows are as many steps wide, so that all of them together cost what they
+        would cost at once.
         """
-        if self._division is not None:
-            raise PrivacyError("the ratings are divided already. Nothing was drawn. Ask for divided sums once.")
-        if (division.pooled > 0) != (contrasts is not None):
-            raise PrivacyError("a weight in the sums over all ratings and their signs go together. Nothing was drawn.")
-        steps, step = self._window(centre, half_width)
+        rows = RowSums.all(self.census) if rows is None else rows
+        before = self._sums_before(rows, division, contrasts, epsilon)
+        steps, step = self._windows(np.atleast_1d(centre), half_width, before)
         item, user, pooled = division.item_weights, division.user_weights, division.pooled_weights
         sizes = {"items": self.census.n_items, "users": self.census.n_users}
-        sizes |= {} if contrasts is None else {"contrasts": contrasts.n**2}
+        sizes |= {"contrasts": contrasts.n**2} if contrasts is not None else {}
+        last = len(steps) - 1
 
-        def add(block: Block, items: AnyInts, used: AnyInts, together: AnyInts) -> BlockResult:
-            clipped, codes = steps[block.columns[LEVEL]], division.codes(block)
+        def add(block: Block, items: AnyInts, used: AnyInts, seen: AnyInts, together: AnyInts) -> BlockResult:
+            window = np.zeros(1, dtype=np.int64) if choice is None else np.minimum(block.columns[choice], last)
+            clipped, codes = steps[window, block.columns[LEVEL]], division.codes(block)
             used += np.bincount(codes, minlength=len(used))
+            seen += np.bincount(window, minlength=len(seen))
             items += np.bincount(block.items, clipped * item[codes], len(items)).astype(np.int64)
             if contrasts is not None:
                 place, sign = contrasts.places(block)
@@ -162,29 +172,61 @@ class Vault:
             users = np.bincount(block.rows, clipped * user[codes], block.n_users)  # exact below 2**53
             return BlockResult(rows=(users.astype(np.int64),))
 
-        sums = [np.zeros(n, dtype=np.int64) for n in (sizes["items"], len(item), sizes.get("contrasts", 0))]
-        answer = self._raw.run(add, sums, reads=[LEVEL])
+        numbers = sizes["items"], len(item), len(steps), sizes.get("contrasts", 0)
+        reads = [LEVEL] if choice is None else [choice, LEVEL]
+        answer = self._raw.run(add, [np.zeros(n, dtype=np.int64) for n in numbers], reads=reads)
         weights, used = np.column_stack([item, user, pooled])[:, : len(sizes)].tolist(), np.flatnonzero(answer.sums[1])
-        one_by_one = division.asks_code(used)
+        one_by_one, seen = division.asks_code(used), steps[np.flatnonzero(answer.sums[2])]
         part = DividedSumsPart(
             name="window sums",
-            noise_scale=str(laplace_scale(int(np.ptp(steps)) * GRID, epsilon)),
-            steps=tuple(steps.tolist()),
+            noise_scale=str(laplace_scale(int(np.ptp(seen, axis=1).max()) * GRID, epsilon)),
+            steps=as_table(seen),
             weights=tuple(tuple(weights[code]) for code in used[~one_by_one]),
             light=tuple(tuple(weights[code]) for code in used[one_by_one]),
             families=tuple(sizes.items()),
-            step=step / GRID,
+            step=(step / GRID,) * len(seen),
         )
-        noisy = self._release(part, np.concatenate([answer.sums[0], answer.rows[0], answer.sums[2]]), unit=step / GRID)
-        self._division = division
-        families = np.split(noisy.values, np.cumsum(list(sizes.values()))[:-1])
-        return tuple(NoisyStatistic(values, noisy.noise_variance) for values in families)
+        if before is not None:
+            part = replace(before, steps=before.steps + part.steps, step=before.step + part.step)
+        of_items, of_users, together = answer.sums[0][rows.items], answer.rows[0][rows.users], answer.sums[3]
+        noisy = self._release(part, np.concatenate([of_items, of_users, together]), unit=step / GRID, before=before)
+        self._division, self._sums_epsilon = division, epsilon
+        self._summed = rows if self._summed is None else self._summed | rows
+        ends = np.cumsum([len(of_items), len(of_users), len(together)])[: len(sizes) - 1]
+        return tuple(NoisyStatistic(values, noisy.noise_variance) for values in np.split(noisy.values, ends))
 
-    def _window(self, centre: float, half_width: float) -> tuple[AnyInts, float]:
-        """What a rating of each level adds to a sum, in whole steps, and what a step is in rating points."""
-        step = self.scale.width / 2 / VALUE_GRID
-        limit = max(int(half_width / step), 1)
-        return np.clip(np.rint((self.scale.values - centre) / step), -limit, limit).astype(np.int64), step
+    def _sums_before(
+        self, rows: RowSums, division: Division, contrasts: Contrasts | None, epsilon: float
+    ) -> DividedSumsPart | None:
+        """The part of the sums' earlier turns, which this one belongs to; None where it is the first."""
+        if self._summed is None:
+            if (division.pooled > 0) != (contrasts is not None):
+                raise PrivacyError(
+                    "a weight in the sums over all ratings and their signs go together. Nothing was drawn."
+                )
+            return None
+        before = self._parts[-1]
+        if not isinstance(before, DividedSumsPart) or self._summed.meets(rows):
+            raise PrivacyError("the ratings are divided already. Nothing was drawn. Ask for each of the sums once.")
+        if self._division is not division or self._sums_epsilon != epsilon or contrasts is not None:
+            raise PrivacyError(
+                "sums in turns have one division and one epsilon, and those over all ratings are in the first turn. "
+                "Nothing was drawn."
+            )
+        return before
+
+    def _windows(self, centres: Floats, half_width: float, before: DividedSumsPart | None) -> tuple[AnyInts, float]:
+        """What a rating of each level adds to a sum, in whole steps, by its window; what a step is in rating points.
+
+        In later turns a step is such that windows are as many steps wide as those of the first.
+        """
+        if before is None:
+            step = self.scale.width / 2 / VALUE_GRID
+            limit = max(int(half_width / step), 1)
+        else:
+            limit = max(before.widest // 2, 1)
+            step = half_width / limit
+        return np.clip(np.rint((self.scale.values - centres[:, None]) / step), -limit, limit).astype(np.int64), step
 
     def symbols(self, channels: Mapping[int, Channel], *, choice: str, symbol: str, turns: Turns = AT_ONCE) -> None:
         """One symbol per rating: each passes once through the channel whose number the column `choice` holds.
@@ -278,9 +320,14 @@ class Vault:
             software=software(),
         )
 
-    def _release(self, part: LaplacePart, values: AnyInts, *, unit: float) -> NoisyStatistic:
-        """Charge, then add discrete Laplace noise: the price and the noise come from the same description."""
-        self._charge(part)
+    def _release(
+        self, part: LaplacePart, values: AnyInts, *, unit: float, before: PricedPart | None = None
+    ) -> NoisyStatistic:
+        """Charge, then add discrete Laplace noise: the price and the noise come from the same description.
+
+        `before` is the part of earlier turns, in whose place this one is charged.
+        """
+        self._charge(part, before)
         scale = Fraction(part.noise_scale)
         noisy = self._journal.answered(part) if self._journal else None
         if noisy is None:
@@ -315,7 +362,7 @@ def public_facts(census: Census, scale: Scale) -> dict[str, Any]:
     }
 
 
-def as_table(weights: npt.NDArray[np.uint64]) -> tuple[tuple[int, ...], ...]:
+def as_table(weights: AnyInts | npt.NDArray[np.uint64]) -> tuple[tuple[int, ...], ...]:
     """A table as the certificate holds it: plain integers."""
     return tuple(map(tuple, weights.tolist()))
 

@@ -71,20 +71,35 @@ def check_consistency(model: Model, mask: Mask, ratings: Floats, certificate: Ce
 
 
 def steps_fit(part: SumsPart | DividedSumsPart, scale: Scale) -> bool:
-    """Whether some window onto the scale has these steps; one step of rounding is allowed at either level."""
+    """Whether some window onto the scale has these steps; one step of rounding is allowed at either level.
+
+    Of sums in turns every row of steps is looked at, on the grid that belongs to it; the first one's is given.
+    """
     grid = scale.width / 2 / VALUE_GRID
-    weights = DIVIDED_GRID if isinstance(part, DividedSumsPart) else WEIGHT_GRID
-    stands_for = grid if part.name == "total" else grid / weights
-    if len(part.steps) != scale.n_levels or abs(part.step - stands_for) > _ROUNDING * stands_for:
+    if isinstance(part, SumsPart):
+        weights = 1 if part.name == "total" else WEIGHT_GRID
+        given = _is_step(part.step, grid / weights)
+        return given and _window_fits(part.steps, scale, grid, clipped=part.name != "total")
+    if len(part.steps) != len(part.step) or not _is_step(part.step[0], grid / DIVIDED_GRID):
         return False
-    steps, values = np.array(part.steps, dtype=np.float64), scale.values / grid
+    rows = zip(part.steps, part.step, strict=True)
+    return all(step > 0 and _window_fits(row, scale, step * DIVIDED_GRID) for row, step in rows)
+
+
+def _is_step(step: float, wanted: float) -> bool:
+    return abs(step - wanted) <= _ROUNDING * wanted
+
+
+def _window_fits(row: tuple[int, ...], scale: Scale, grid: float, *, clipped: bool = True) -> bool:
+    """Whether levels lie as far apart as on the scale, in steps of `grid`, or less far at the window's edges."""
+    if len(row) != scale.n_levels:
+        return False
+    steps, values = np.array(row, dtype=np.float64), scale.values / grid
     moved, wanted = np.diff(steps), np.diff(values)
-    inside = (steps[:-1] > steps.min()) & (steps[1:] < steps.max())
-    if part.name == "total":
-        inside[:] = True
+    inside = (steps[:-1] > steps.min()) & (steps[1:] < steps.max()) | (not clipped)
     right = np.abs(moved - wanted) <= 1 + _ROUNDING * wanted
-    clipped = (moved >= 0) & (moved <= wanted * (1 + _ROUNDING) + 1)
-    return bool(np.where(inside, right, clipped).all())
+    cut = (moved >= 0) & (moved <= wanted * (1 + _ROUNDING) + 1)
+    return bool(np.where(inside, right, cut).all())
 
 
 def _is_predicted(model: Model, mask: Mask, ratings: Floats) -> bool:
