@@ -126,9 +126,9 @@ def stop():
 
 IMPORTED = (
     "duckdb", "pandas", "rich.markdown", "sqlalchemy.dialects.sqlite", "typer", "dpsr.data.ingest",
-    "dpsr.pipeline.publish", "dpsr.pipeline.dpsr", "dpsr.report.card", "rich.progress", "tomllib",
+    "dpsr.pipeline.publish", "dpsr.pipeline.dpsr", "dpsr.report.card", "rich.progress", "tomllib", "dpsr.cli.app",
 )  # fmt: skip
-"""All that takes long, and not `dpsr.cli`, which looks at its terminal and its environment when it is imported."""
+"""All that takes long."""
 
 
 def serve(address):
@@ -164,12 +164,16 @@ def prepare():
     from fractions import Fraction
 
     import numpy as np
+    import typer
 
     from dpsr import DPSR, Ratings, Scale
+    from dpsr.cli.app import app
     from dpsr.privacy.noise import NoiseSource, discrete_laplace
     from dpsr.report.page import environment
     from dpsr.report.plots import EPSILONS
 
+    typer.main.get_command = cache(typer.main.get_command)
+    typer.main.get_command(app)  # the tree of commands, which takes longer to put together than most commands do
     for name in ("typer._adapters", "pyspark.worker"):  # of some versions of typer, and of Spark where there is one
         with suppress(ImportError):
             importlib.import_module(name)
@@ -221,6 +225,8 @@ def become(asked, ends):
     """The program itself."""
     from numba.np.ufunc import parallel as numba_threads
 
+    from dpsr.cli import terminal
+
     for place, end in enumerate(ends):
         os.dup2(end, place)
     os.closerange(3, 256)
@@ -230,6 +236,8 @@ def become(asked, ends):
     os.environ.update(asked["env"])
     if asked["umask"] != -1:
         os.umask(asked["umask"])
+    for console in (terminal.out, terminal.err):  # each looked at the server's terminal and environment
+        console.__init__(stderr=console.stderr, highlight=False, emoji=False)
     how, what, *sys.argv[1:] = asked["args"]
     while sys.argv[1:2] == ["release"] and os.path.exists(os.environ.get(HOLD, "")):
         time.sleep(0.01)
