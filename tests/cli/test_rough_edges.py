@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import forked
+import in_turn
 import numpy as np
 import pytest
 from small_ratings import options, write_csv
@@ -295,11 +296,12 @@ def test_the_width_of_a_terminal_cuts_no_history(tmp_path, ledger, monkeypatch, 
 def test_an_encoding_without_the_characters_ends_no_command_and_changes_no_id(tmp_path, csv):
     csv.write_text(csv.read_text().replace("\nu", "\nü🎬"), encoding="utf-8")
     made = DPSR(1.0).fit(Ratings.read(csv, scale="1:5:1")).save(tmp_path / "für")
-    said = []
-    for more in ([], ["--json"], ["--format", "csv"]):
-        command = [sys.executable, "-m", "dpsr", "recommend", str(made), "--user", "ü🎬0", "-n", "1", *more]
-        environment = {**os.environ, "PYTHONIOENCODING": "cp1252"}
-        said.append(subprocess.run(command, capture_output=True, env=environment, check=True).stdout)
+    words = ["recommend", str(made), "--user", "ü🎬0", "-n", "1"]
+    commands = json.dumps([words, [*words, "--json"], [*words, "--format", "csv"]])
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONPATH": str(Path(in_turn.__file__).parent)}
+    run = subprocess.run([sys.executable, "-m", "in_turn", commands], capture_output=True, env=environment, check=True)
+    said = run.stdout.split(f"{in_turn.ENDED} 0\n".encode())
+    assert len(said) == 4
     assert "ü\\U0001f3ac0".encode("cp1252") in said[0]
     assert json.loads(said[1].decode())[0]["user"] == "ü🎬0"
     assert '"ü🎬0",1,' in said[2].decode()
