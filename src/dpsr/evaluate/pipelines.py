@@ -37,7 +37,7 @@ from dpsr.engine.raw import RawRatings, RawTable
 from dpsr.evaluate.contract import ITEMS_AND_SCALE, JOINT, MASK, SCALE_ALONE, SEEDED, PrivateMethod, Protection, Unit
 from dpsr.evaluate.metrics.ranking import Predictor
 from dpsr.pipeline import DPSR
-from dpsr.pipeline.value import Recipe
+from dpsr.pipeline.value import Recipe, ask_sums
 from dpsr.privacy.channels import optimal_channel
 from dpsr.privacy.vault import Vault
 from dpsr.release import Contents, Personalised
@@ -51,7 +51,7 @@ from dpsr.value.levels import Usage
 from dpsr.value.noisy_sums import NoisySums
 from dpsr.value.schedule import learn_from_symbols
 from dpsr.value.sweep import CHOICE, SYMBOL
-from dpsr.value.windows import ExpectedRatings
+from dpsr.value.windows import ExpectedRatings, at_once
 
 
 @dataclass
@@ -213,6 +213,7 @@ def _divided(shares: Allocation, change: Callable[[Division], Division]) -> Allo
 
 RECIPES: Mapping[str, Recipe] = {
     "without window": Recipe(ask_sums=whole_sums),
+    "all sums at once": Recipe(ask_sums=partial(ask_sums, turns=at_once)),
     "without mask embeddings": Recipe(design=partial(Design.of, rank=0)),
     "without places of items": Recipe(design=partial(Design.of, places=0)),
     "without degree regularisation": Recipe(design=partial(Design.of, scales=plain_scales)),

@@ -41,6 +41,7 @@ from dpsr.value.sweep import CHOICE, NOISY, SYMBOL, WEIGHT
 from dpsr.value.windows import (
     CENTRES,
     ExpectedRatings,
+    SumTurn,
     View,
     around_expected,
     around_mean,
@@ -103,17 +104,26 @@ def ask_mean(vault: Vault) -> Usage:
     return mean_usage(y, float(total.values[0]) / half, total.noise_variance / half**2, vault.census.n_ratings)
 
 
-def ask_sums(vault: Vault, design: Design, usage: Usage, y: Floats, shares: Allocation) -> NoisySums:
+def ask_sums(
+    vault: Vault,
+    design: Design,
+    usage: Usage,
+    y: Floats,
+    shares: Allocation,
+    *,
+    turns: Callable[..., list[SumTurn]] = in_turns,
+) -> NoisySums:
     """Question 2: sums over items, users and, with signs, all of ratings clipped to a window around what is expected.
 
-    In turns: the first windows are around the mean, those of the second around what the sums of the first say.
+    In turns: the first windows are around the mean, those of the second around what the sums of the first say. Other
+    `turns` are for ablations.
     """
     assert shares.division is not None
     weights = DividedIncidence(design.table, shares.division)
     sizes, half = weights.sizes(), vault.scale.width / 2
     spend = min(shares.rest, vault.left)  # shares are floats; the vault counts exactly
     sums, contrasts = None, design.contrasts if shares.division.pooled else None
-    for turn in in_turns(vault.census, sizes, spend):
+    for turn in turns(vault.census, sizes, spend):
         if sums is None:
             family = tabulate(y, usage.log_base, 0.0)
             view = around_mean(family, usage.mean, best_width(family, usage, spend, turn, sizes), sizes)

@@ -74,8 +74,13 @@ def in_turns(census: Census, sizes: Sizes, epsilon: float) -> list[SumTurn]:
         whole < _LIGHT * census.n_ratings
         or min(_heard(census, first), _heard(census, others)) < _FEW * census.n_ratings
     ):
-        return [SumTurn(RowSums.all(census), _USUAL)]
+        return at_once(census)
     return [SumTurn(first, _WIDE), SumTurn(others, _NARROW)]
+
+
+def at_once(census: Census, *_: object) -> list[SumTurn]:
+    """All sums in one turn."""
+    return [SumTurn(RowSums.all(census), _USUAL)]
 
 
 def _heard(census: Census, rows: RowSums) -> int:

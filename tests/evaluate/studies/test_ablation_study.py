@@ -3,9 +3,12 @@
 import pyarrow.parquet as pq
 import pytest
 
+from dpsr import DPSR
 from dpsr.data import realistic
+from dpsr.engine.raw import RawTable
 from dpsr.errors import ParameterError
 from dpsr.evaluate.measure import METHOD
+from dpsr.evaluate.pipelines import RECIPES
 from dpsr.evaluate.protocol import ERRORS_ONLY
 from dpsr.evaluate.report.tidy import tidy
 from dpsr.evaluate.runner.jobs import Job
@@ -31,11 +34,25 @@ def test_every_variant_keeps_the_budget_and_changes_the_fit(data, tmp_path):
     assert all(row["exact_epsilon"] <= 3.0 for row in rows)
     errors = {name: row["rmse"] for name, row in zip(VARIANTS, rows, strict=True)}
     assert errors.pop("cautious start only") == errors["full"], "tastes show in this mask: no start is bold"
+    assert errors.pop("all sums at once") == errors["full"], "where nearly all ratings are asked, sums have one turn"
     assert len(set(errors.values())) == len(errors), "every other idea changes the fit"
     text = found.report.read_text("utf-8")
     assert "NOT PRIVATE" in text
     assert all(f"| {name} |" in text for name in VARIANTS)
     assert len((tmp_path / "ablation.csv").read_text().splitlines()) == 1 + len(VARIANTS)
+
+
+def test_all_sums_at_once_are_another_fit_at_the_same_price_where_sums_are_all_that_is_asked():
+    table = RawTable.of(realistic(0))
+    full, at_once = (
+        DPSR(1.0, random_state=0).fit_table(table, recipe=recipe) for recipe in (None, RECIPES["all sums at once"])
+    )
+    assert [part.name for part in full.certificate.parts] == ["level histogram", "window sums"]
+    prices = [made.certificate.epsilon for made in (full, at_once)]
+    assert prices == pytest.approx([1.0, 1.0], rel=1e-6)
+    assert max(prices) <= 1
+    windows = [len(made.certificate.parts[1].to_record()["steps"]) for made in (full, at_once)]
+    assert windows[0] > windows[1] == 1
 
 
 def test_all_variants_get_the_same_noise(data):

@@ -148,9 +148,9 @@ class Vault:
         `epsilon` is what a rating pays that is in the sums alone, for all of its sums together. One that is asked one
         by one pays `light` of `GRID` of it, and its symbol.
 
-        Sums may be asked in turns: `rows` are those of this one, and of its answer, `contrasts` belong to the first. A
-        sum is in one turn, and every turn's windows are as many steps wide, so that all of them together cost what they
-        would cost at once.
+        Sums may be asked in turns: `rows` are those that this turn asks and answers; `contrasts` belong to the first
+        turn. A sum is in one turn, and every turn's windows are as many steps wide, so that all turns together cost
+        what they would cost at once.
         """
         rows = RowSums.all(self.census) if rows is None else rows
         before = self._sums_before(rows, division, contrasts, epsilon)
