@@ -52,6 +52,9 @@ _FEWEST, _STEP = 20, 1.25
 _LEAST_PEOPLE = 0.01
 """Octaves with a smaller share of the people are left out."""
 
+_ROUNDING = 1e-9
+"""A gain this small is the rounding of sums, which is another one on another processor; nothing is asked for it."""
+
 
 def favour_of(centre: Floats) -> Floats:
     """g of every frequent cell."""
@@ -82,7 +85,7 @@ class TasteForecast:
         if not self.popularity[0] > 0 or not self._readers:
             return 1.0, 0
         gain, size = max(((self.gain(size, noise), -size) for size in self.sizes), default=(1.0, 0))
-        return (gain, -size) if gain > 1.0 else (1.0, 0)
+        return (gain, -size) if gain > 1.0 + _ROUNDING else (1.0, 0)
 
     def plain(self, nameable: Floats) -> float:
         """Mass of lists by popularity, of what may be named, next to that of lists of everything.
