@@ -35,4 +35,5 @@ def effects_of(design, rng=None):
     w, i, u = (np.zeros((q, d)), np.zeros(n), np.zeros(m)) if rng is None else (
         0.02 * rng.normal(size=(q, d)), 0.1 * rng.normal(size=n), 0.1 * rng.normal(size=m)
     )  # fmt: skip
-    return Effects(w, i, u, ridge(0.1, 1e-4), 0.012, 0.012, np.full(n, 0.01), np.full(m, 0.01))
+    own = np.zeros((q - 1, q - 1)) if rng is None else 0.02 * rng.normal(size=(q - 1, q - 1))
+    return Effects(w, own, i, u, ridge(0.1, 1e-4), 0.012, 0.012, np.full(n, 0.01), np.full(m, 0.01))

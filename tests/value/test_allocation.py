@@ -109,6 +109,12 @@ def test_more_ratings_are_asked_one_by_one_the_larger_the_budget_without_a_jump(
     assert sum(0.05 < share < 0.95 for share in shares) >= 2
 
 
+def test_where_four_in_five_are_asked_all_are():
+    shares = [share_asked(MASKS["many"], epsilon) for epsilon in np.linspace(1.0, 3.0, 9).tolist()]
+    assert any(0.6 < share < 0.81 for share in shares)
+    assert all(share < 0.81 or share == 1 for share in shares)
+
+
 def test_rows_with_few_ratings_leave_their_weight_to_partners_with_many():
     """One item that everybody rated, and people with two ratings: at a small budget their sums can tell nothing."""
     people, items = 400, 40
@@ -392,7 +398,19 @@ def test_ratings_are_asked_in_turns_where_there_are_many_and_channels_hide_somet
     assert many.turns.number > 1
     assert sum(many.turns.shares) == 256
     assert many.division.light == 1
-    few = Census(pa.array(np.arange(100)), pa.array(np.arange(75)), np.full(100, 150), np.full(75, 200))
-    for few_or_clear in (allocate(few, STARS, 3.0), allocate(census_of(40), STARS, 12.0)):
+    for few_or_clear in (allocate(even_census(152), STARS, 3.0), allocate(census_of(40), STARS, 12.0)):
         assert few_or_clear.turns.number == 1
         assert few_or_clear.division.light > 1
+
+
+@pytest.mark.parametrize(("each", "light"), [(292, 17), (308, 1)])
+def test_the_sums_have_next_to_nothing_from_thirty_thousand_ratings_on(each, light):
+    """A fifth of epsilon = 3 over three before: below, sums are what the first turn's channels rest on."""
+    several = allocate(even_census(each), STARS, 3.0)
+    assert several.turns.number == 3
+    assert several.division.light == light
+
+
+def even_census(each):
+    """A hundred people with so many ratings each, of 400 items that all have as many."""
+    return Census(pa.array(np.arange(100)), pa.array(np.arange(400)), np.full(100, each), np.full(400, each // 4))

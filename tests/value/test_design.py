@@ -294,6 +294,8 @@ def test_every_weight_has_one_group():
                 expected[j, u] = 1 if j < 4 else 2
             elif j == 0:
                 expected[j, u] = 3 if u < 3 else 4
+    expected[2, 1:] = expected[3, 1:3] = 7  # an item's count with everything of users, its square with their counts
+    expected[4, 3] = expected[5, 4] = 8  # the same embedding on either side
     np.testing.assert_array_equal(design.weight_groups, expected)
 
 

@@ -18,7 +18,7 @@ from dpsr.pipeline.value import Recipe
 from dpsr.types import Mask
 from dpsr.value import schedule
 from dpsr.value.design import Design, degree_scales
-from dpsr.value.effects import EffectObservation, Effects
+from dpsr.value.effects import EffectObservation
 from dpsr.value.evidence import EvidenceState, moments_at_ratings
 from dpsr.value.levels import with_variance
 from dpsr.value.priors import ridge
@@ -58,12 +58,30 @@ def test_before_the_first_sweep_the_model_is_what_the_sums_said():
     design = design_of(30, 20, 0.3, 0)
     effects = effects_of(design, np.random.default_rng(1))
     state = EvidenceState(design, effects, ridge(0.1, 1e-4), mean=0.17, variance=0.1, k=4)
-    mask = design.table.mask
+    mask, own = design.table.mask, design.item_products.at(effects.products)
+    assert np.std(own) > 0.02
     for e in range(0, mask.n_ratings, 7):
         u, j = mask.users[e], mask.items[e]
-        said = 0.17 + design.z[j] @ effects.weights @ design.x[u] + effects.item[j] + effects.user[u]
+        said = 0.17 + design.z[j] @ effects.weights @ design.x[u] + effects.item[j] + effects.user[u] + own[j]
         assert means(state)[e] == pytest.approx(said)
         assert state.left[u : u + 1][0] @ state.right[j] == pytest.approx(said)
+
+
+def test_an_item_that_is_to_have_one_rating_more_is_what_its_features_say_then():
+    """Oracle: item by item, as far as its own ratings have not told its level, products of features included."""
+    design = design_of(30, 20, 0.3, 0)
+    effects = effects_of(design, np.random.default_rng(1))
+    state = EvidenceState(design, effects, ridge(0.1, 1e-4), mean=0.17, variance=0.1, k=0)
+    state.item_prior.weights = 0.03 * np.random.default_rng(2).normal(size=state.item_prior.weights.shape)
+    weights, Q = effects.weights + state.item_prior.weights, effects.products
+    after, (_, more) = state.predicting[1], design.with_one_more
+    for j, count in enumerate(design.item_counts):
+        known = count / (count + state.residual / state.item_prior.covariance[0, 0])
+        now = design.z[j]
+        then = now + (1 - known) * (more[j] - now)
+        change = (then - now) @ weights[:, 0] + then[1:] @ Q @ then[1:] - now[1:] @ Q @ now[1:]
+        assert after[j, 0] == pytest.approx(state.right[j, 0] + change)
+        np.testing.assert_allclose(after[j, design.x.shape[1] :], then)
 
 
 def low_rank(seed, m=150, n=100, density=0.35, rank=2):
@@ -108,7 +126,8 @@ def test_a_sweep_adds_to_what_the_sums_said_and_does_not_count_it_twice():
     design = design_of(80, 60, 0.4, 7)
     rng = np.random.default_rng(8)
     truth = effects_of(design, rng)
-    eta = (0.25 + design.z @ truth.weights @ design.x.T + truth.item[:, None] + truth.user).T
+    level = truth.item + design.item_products.at(truth.products)
+    eta = (0.25 + design.z @ truth.weights @ design.x.T + level[:, None] + truth.user).T
     clear = eta[design.table.mask.users, design.table.mask.items]
     levels = np.rint((clear + rng.normal(0, 0.1, len(clear)) + 1) / 2 * 40).clip(0, 40).astype(np.int64)
     tables = clear_symbols(design, levels)
@@ -222,9 +241,9 @@ def test_factors_start_along_what_the_means_leave_unexplained():
     values = np.clip(np.rint(65 + 8 * u[cells // n] * v[cells % n]), 0, 100)
     ratings = Ratings.from_arrays(cells // n, cells % n, values, scale=scale)
     design = Design.of(ratings.mask)
-    zeros = Effects(np.zeros((design.z.shape[1], design.x.shape[1])), np.zeros(n), np.zeros(m), np.ones(6), 0.1, 0.1,
-                    np.zeros(n), np.zeros(m))  # fmt: skip
-    state = EvidenceState(design, zeros, np.ones(6), mean=0.3, variance=0.1, k=2)
+    zeros = replace(effects_of(design), item_prior_variance=0.1, user_prior_variance=0.1,
+                    item_posterior_variance=np.zeros(n), user_posterior_variance=np.zeros(m))  # fmt: skip
+    state = EvidenceState(design, zeros, np.ones(10), mean=0.3, variance=0.1, k=2)
     y = np.linspace(-1, 1, 101)
     clear_symbols(design, ratings.levels)
     family = with_variance(y, np.zeros(101), 0.05, np.zeros(1))

@@ -8,7 +8,7 @@ from dpsr.engine import MemoryTable
 from dpsr.engine.incidence import ColumnStack, DividedIncidence, Division
 from dpsr.types import Mask
 from dpsr.value.levels import GRID, choose_window, tabulate, window_moments, with_variance
-from dpsr.value.windows import CENTRES, ExpectedRatings, around_expected, around_mean, in_turns
+from dpsr.value.windows import CENTRES, ExpectedRatings, Scatter, around_expected, around_mean, in_turns
 
 
 def family_of(n, variance=0.15, seed=0):
@@ -168,11 +168,19 @@ def some_expectation(table):
     return ExpectedRatings(family_of(10), ColumnStack((left[:, :1], left[:, 1:])), right), left @ right.T
 
 
+def alike(family, table):
+    """Scatter of ratings that all have one family."""
+    m, n = table.census.shape
+    return Scatter(family, family, np.zeros(m), np.zeros(n))
+
+
 def test_a_rating_is_seen_through_the_window_around_what_is_expected_of_it(busy_and_others):
     """Oracle: rating by rating; at the centres nothing is closer."""
     table, mask = busy_and_others, busy_and_others.mask
     expected, eta = some_expectation(table)
-    view = around_expected(table, weights_of(table), expected, 0.1, 0.3, "choice")
+    rng = np.random.default_rng(8)
+    scatter = Scatter(family_of(10), family_of(10, variance=0.3), rng.random(40) / 2, rng.random(60) / 2)
+    view = around_expected(table, weights_of(table), expected, scatter, 0.1, 0.3, "choice")
     np.testing.assert_array_equal(view.centres, expected.around.means[CENTRES])
     moments = np.array([window_moments(expected.around, int(point), 0.3) for point in CENTRES])
     nearest = [int(np.abs(view.centres - eta[u, j]).argmin()) for u, j in zip(mask.users, mask.items, strict=True)]
@@ -185,8 +193,11 @@ def test_a_rating_is_seen_through_the_window_around_what_is_expected_of_it(busy_
     assert view.gain == pytest.approx(seen[:, 1].mean())
     assert view.spread == pytest.approx(seen[:, 2].mean())
     items, users = np.zeros(mask.n_items), np.zeros(mask.n_users)
+    wide = np.array([window_moments(scatter.unknown, int(point), 0.3)[0] for point in CENTRES])
+    assert np.abs(wide - moments[:, 0]).max() > 0.01
     for u, j, c in zip(mask.users, mask.items, table["choice"], strict=True):
-        at_mean = moments[c, 0] - view.gain * (view.centres[c] - 0.1)
+        unsure = scatter.users[u] + scatter.items[j]
+        at_mean = (1 - unsure) * moments[c, 0] + unsure * wide[c] - view.gain * (view.centres[c] - 0.1)
         items[j] += 0.375 * at_mean
         users[u] += 0.625 * at_mean
     np.testing.assert_allclose(view.items_at_mean, items)
@@ -198,11 +209,38 @@ def test_one_window_is_the_case_in_which_the_mean_is_expected_everywhere(busy_an
     table, family = busy_and_others, family_of(10)
     weights, mean = weights_of(table), float(family.means[CENTRES[11]])
     nobody = ColumnStack((np.ones((40, 1)),))
-    alike = around_expected(table, weights, ExpectedRatings(family, nobody, np.full((60, 1), mean)), mean, 0.4, "c")
+    expected = ExpectedRatings(family, nobody, np.full((60, 1), mean))
+    seen = around_expected(table, weights, expected, alike(family, table), mean, 0.4, "c")
     plain = around_mean(family, mean, 0.4, weights.sizes())
-    assert (alike.gain, alike.spread) == pytest.approx((plain.gain, plain.spread))
-    np.testing.assert_allclose(alike.items_at_mean, plain.items_at_mean)
-    np.testing.assert_allclose(alike.users_at_mean, plain.users_at_mean)
+    assert (seen.gain, seen.spread) == pytest.approx((plain.gain, plain.spread))
+    np.testing.assert_allclose(seen.items_at_mean, plain.items_at_mean)
+    np.testing.assert_allclose(seen.users_at_mean, plain.users_at_mean)
+
+
+def test_ratings_scatter_the_more_the_less_is_known_of_their_rows(busy_and_others):
+    """By all that was believed of both effects where nothing is known of them; where they are known, not at all."""
+    table, mask = busy_and_others, busy_and_others.mask
+    asked = []
+
+    def around(variance):
+        asked.append(variance)
+        return family_of(10, variance)
+
+    users, items = np.linspace(0, 0.02, 40), np.linspace(0, 0.03, 60)
+    scatter = Scatter.of(users, items, most=0.05, residual=0.1, around=around)
+    assert asked == pytest.approx([0.1, 0.1 + 0.05])
+    unsure = scatter.unsure(next(iter(table.scan())))
+    np.testing.assert_allclose(unsure, (users[mask.users] + items[mask.items]) / 0.05)
+    assert unsure.max() <= 1
+
+
+def test_of_ratings_that_scatter_more_a_window_sees_less_of_the_tail():
+    """Where a few hate what most like, more of the mean lies outside a window the wider ratings scatter."""
+    y = np.linspace(-1, 1, 11)
+    log_base = np.where(y < 0, -1.5, 0.0) - (y - 0.5) ** 2
+    near, far = (with_variance(y, log_base, variance, np.array([0.4])) for variance in (0.08, 0.2))
+    point = near.nearest(np.array([0.4]))[0]
+    assert window_moments(far, int(point), 0.2)[0] > window_moments(near, int(point), 0.2)[0] + 0.01
 
 
 def test_sums_of_ratings_where_they_are_expected_say_the_mean(busy_and_others):
@@ -214,7 +252,7 @@ def test_sums_of_ratings_where_they_are_expected_say_the_mean(busy_and_others):
     expected, eta = some_expectation(table)
     eta = np.clip(eta, -0.7, 0.7)
     family, weights, runs = expected.around, weights_of(table), 400
-    view = around_expected(table, weights, expected, 0.1, half, "choice")
+    view = around_expected(table, weights, expected, alike(family, table), 0.1, half, "choice")
     inside = np.abs(some_expectation(table)[1][mask.users, mask.items]) < 0.7
     points = family.nearest(eta[mask.users, mask.items])
     centres = view.centres[table["choice"]]

@@ -7,7 +7,10 @@ What each idea of the default pipeline contributes is measured by leaving it out
 with one part replaced, so it spends the same epsilon through the same vault:
 
     window                 sums of whole ratings, centred on the scale's midpoint: sensitivity the width of the scale
+    turns of sums          all around the mean, in one turn
+    Laplace's law          noise of sums is taken for normal
     embeddings             counts alone as public features
+    places of items        the order of their ids tells nothing
     degree regularisation  N = D_u^-1/2 M D_j^-1/2 without the average degree added
     factors                slopes on public features only
     smooth taste           slopes and factors, without a taste that the mask makes smooth
@@ -164,9 +167,17 @@ def whole_sums(vault: Vault, design: Any, usage: Usage, y: Floats, shares: Alloc
         item_variance=noise + usage.variance * sizes.item_square,
         user_values=users.values / half - usage.mean * sizes.user,
         user_variance=noise + usage.variance * sizes.user_square,
+        item_scale=np.full(vault.census.n_items, np.sqrt(noise / 2)),
+        user_scale=np.full(vault.census.n_users, np.sqrt(noise / 2)),
         gain=1.0,
         weights=weights,
     )
+
+
+def sums_with_normal_noise(*asked: Any) -> NoisySums:
+    """Question 2, read as if its noise were normal and not Laplace's."""
+    sums = ask_sums(*asked)
+    return replace(sums, item_scale=np.zeros_like(sums.item_scale), user_scale=np.zeros_like(sums.user_scale))
 
 
 def one_channel(vault: Vault, expected: ExpectedRatings, shares: Allocation, _: Any) -> dict[int, Floats]:
@@ -214,6 +225,7 @@ def _divided(shares: Allocation, change: Callable[[Division], Division]) -> Allo
 RECIPES: Mapping[str, Recipe] = {
     "without window": Recipe(ask_sums=whole_sums),
     "all sums at once": Recipe(ask_sums=partial(ask_sums, turns=at_once)),
+    "noise of sums read as normal": Recipe(ask_sums=sums_with_normal_noise),
     "without mask embeddings": Recipe(design=partial(Design.of, rank=0)),
     "without places of items": Recipe(design=partial(Design.of, places=0)),
     "without degree regularisation": Recipe(design=partial(Design.of, scales=plain_scales)),

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from string import ascii_lowercase
 
 import numpy as np
@@ -35,12 +36,13 @@ from dpsr.value.effects import FEW_ROUNDS, ROUNDS, Effects, learn_effects, own_o
 from dpsr.value.evidence import N_FACTORS, EvidenceState
 from dpsr.value.levels import Usage, level_bins, mean_usage, scale_usage, tabulate, with_variance
 from dpsr.value.noisy_sums import NoisySums, PooledSums
-from dpsr.value.priors import SLOPES, ridge
+from dpsr.value.priors import EFFECT, SLOPES, ridge
 from dpsr.value.schedule import BETWEEN_TURNS, learn_between_turns, learn_from_symbols
 from dpsr.value.sweep import CHOICE, NOISY, SYMBOL, WEIGHT
 from dpsr.value.windows import (
     CENTRES,
     ExpectedRatings,
+    Scatter,
     SumTurn,
     View,
     around_expected,
@@ -65,8 +67,8 @@ def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Al
     announce("Asking for noisy sums of items and users")
     sums = recipe.ask_sums(vault, design, usage, y, shares) if shares.division else NoisySums.unasked(design)
     rounds = FEW_ROUNDS if shares.asks_ratings else ROUNDS
-    effects, state, expected = expect(design, sums, usage, y, rounds=rounds)
-    observations = own_observations(design, sums, effects)
+    effects, heard, state, expected = expect(design, sums, usage, y, rounds=rounds)
+    observations = own_observations(design, heard, effects)
 
     def learn_so_far(tables: dict[int, Floats]) -> ExpectedRatings:
         learn_between_turns(state, tables, y, usage.log_base, observations)
@@ -129,9 +131,16 @@ def ask_sums(
             view = around_mean(family, usage.mean, best_width(family, usage, spend, turn, sizes), sizes)
             sums = NoisySums.unasked(design, weights, gain=view.gain)
         else:
-            _, _, expected = expect(design, sums, usage, y, rounds=1)
-            width = best_width(expected.around, usage, spend, turn, sizes)
-            view, contrasts = around_expected(vault.table, weights, expected, usage.mean, width, CHOICE), None
+            effects, _, state, expected = expect(design, sums, usage, y, rounds=1)
+            scatter = Scatter.of(
+                effects.user_posterior_variance,
+                effects.item_posterior_variance,
+                most=2 * EFFECT * usage.variance,
+                residual=state.residual,
+                around=partial(with_variance, y, usage.log_base, centres=state.sample),
+            )
+            width, contrasts = best_width(expected.around, usage, spend, turn, sizes), None
+            view = around_expected(vault.table, weights, expected, scatter, usage.mean, width, CHOICE)
         items, users, *together = vault.divided_sums(
             vault.scale.midpoint + half * view.centres,
             half * view.half_width,
@@ -165,13 +174,13 @@ def read_contrasts(
 
 def expect(
     design: Design, sums: NoisySums, usage: Usage, y: Floats, *, rounds: int
-) -> tuple[Effects, EvidenceState, ExpectedRatings]:
-    """What sums say: as effects, as the state from which sweeps set out, and of every rating."""
+) -> tuple[Effects, NoisySums, EvidenceState, ExpectedRatings]:
+    """What sums say: as effects and normal observations, as the state from which sweeps set out, and of all ratings."""
     prior = ridge(usage.variance, usage.mean_variance)
-    effects = learn_effects(design, sums, prior, usage.variance, rounds=rounds)
+    effects, heard = learn_effects(design, sums, prior, usage.variance, rounds=rounds)
     state = EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=0)
     around = with_variance(y, usage.log_base, state.residual + state.mean_uncertainty, state.sample)
-    return effects, state, ExpectedRatings(around, state.left, state.right)
+    return effects, heard, state, ExpectedRatings(around, state.left, state.right)
 
 
 def ask_ratings(

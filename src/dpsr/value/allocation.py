@@ -39,7 +39,7 @@ ratings are asked in turns, channels rest on what the first turns told, and the 
 _POOLED = (0.0, 1 / 32, 1 / 16)
 """Shares of every weight that sums over all ratings may have."""
 
-_MOST_ASKED = 0.9
+_MOST_ASKED = 0.8
 """Where more ratings than these are to be asked one by one, all are: hardly a weight would be left in the sums, and
 where tastes are hidden and larger than is typical, every symbol helps to find them."""
 
@@ -160,7 +160,7 @@ def _clear(scale: Scale, epsilon: float) -> bool:
 
 def light_of(mask: Mask | Census, scale: Scale, epsilon: float) -> float:
     """What ratings asked one by one leave to the sums; next to nothing where the first turns tell what sums would."""
-    if mask.n_ratings >= 2 * _ENOUGH and not _clear(scale, epsilon):
+    if mask.n_ratings >= 1.5 * _ENOUGH and not _clear(scale, epsilon):
         return LEAST_LIGHT
     return min(_LIGHT, _MOST_LIGHT / epsilon)
 

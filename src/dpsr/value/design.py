@@ -44,6 +44,7 @@ from dpsr.engine.incidence import Incidence
 from dpsr.linalg.lanczos import Gram, leading_pairs, restricted, scattered
 from dpsr.types import Affinity, Census, Mask
 from dpsr.value.priors import Components
+from dpsr.value.quadratic import Quadratic
 
 OCTAVES = 20
 """Classes of counts: 1, 2 to 3, 4 to 7, and so on; the last one is open."""
@@ -313,6 +314,11 @@ class Design:
         """The feature by which a row differs most from the average, and to which side, of those that both have."""
         return Contrasts.of(self.x[:, 1:], self.z[:, 1 - self.x.shape[1] :])
 
+    @cached_property
+    def item_products(self) -> Quadratic:
+        """What any two features of an item tell together."""
+        return Quadratic.of(self.z[:, 1:], self.item_counts)
+
     @property
     def with_one_more(self) -> tuple[Floats, Floats]:
         """`x` and `z` of rows that have one rating more."""
@@ -324,11 +330,16 @@ class Design:
         """Entries of W in z' W x that share a ridge.
 
         0 the constant; 1 and 2 an item's plain features and its embedding; 3 and 4 a user's; 5 products of both; 6
-        those of an item's places.
+        those of an item's places; 7 those of its count, since who likes what is popular is a taste of its own; 8 those
+        of one embedding on either side, since people like what people like them meet (decision 86).
         """
         q, d = self.z.shape[1], self.x.shape[1]
         groups = np.full((q, d), 5)
         groups[1 : 1 + self.places] = 6
+        count, plain = 1 + q - d, d - self.embedding
+        groups[count, 1:] = groups[count + 1, 1:plain] = 7
+        own = np.arange(self.embedding)
+        groups[q - self.embedding + own, plain + own] = 8
         groups[0, 0] = 0
         groups[1 : q - self.embedding, 0], groups[q - self.embedding :, 0] = 1, 2
         groups[0, 1 : d - self.embedding], groups[0, d - self.embedding :] = 3, 4

@@ -11,6 +11,7 @@ how many there are, and of which kind, is decided in `schedule.py`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,8 @@ class EvidenceState:
         shares = effects.item_prior_variance, effects.user_prior_variance
         items, users = (Belief(share, known) for share, known in zip(shares, effects.known, strict=True))
         self.beliefs = items, users
-        self.shared = design.z @ effects.weights
-        self.shared[:, 0] += mean
+        self.shared, self.products = design.z @ effects.weights, effects.products
+        self.shared[:, 0] += mean + design.item_products.at(effects.products)
         self.b, self.c = self.shared.copy(), np.zeros((design.census.n_users, design.z.shape[1]))
         self.b[:, 0] += effects.item
         self.c[:, 0] = effects.user
@@ -189,6 +190,8 @@ class EvidenceState:
         x_more = self._unknown(design.user_counts, users) * (x - design.x)
         z_more = self._unknown(design.item_counts, items) * (z - design.z)
         b, c = self.b + z_more @ (items.centre + items.weights), self.c.copy()
+        own = replace(design.item_products, features=(design.z + z_more)[:, 1:])
+        b[:, 0] += own.at(self.products) - design.item_products.at(self.products)
         c[:, 0] += x_more @ users.weights[:, 0]
         return np.column_stack([design.x + x_more, c, self.f]), np.column_stack([b, design.z + z_more, self.g])
 

@@ -89,12 +89,18 @@ class PooledSums:
 
 @dataclass(frozen=True, eq=False)
 class NoisySums:
-    """Item and user sums as linear observations of eta: values and variances, the gain, and whose weights they have."""
+    """Item and user sums as linear observations of eta: values and variances, the gain, and whose weights they have.
+
+    Variances are those around what a model says of a sum, its noise included; of that noise, which is Laplace's, the
+    scales are those of the laws (zero where a sum was not asked, or is taken for a normal observation).
+    """
 
     item_values: Floats
     item_variance: Floats
     user_values: Floats
     user_variance: Floats
+    item_scale: Floats
+    user_scale: Floats
     gain: float
     weights: DividedIncidence
     pooled: PooledSums | None = None
@@ -104,7 +110,7 @@ class NoisySums:
         """Sums nobody asked for, or not yet: they say nothing."""
         items, users = np.zeros(design.census.n_items), np.zeros(design.census.n_users)
         weights = DividedIncidence(design.table, halves(design)) if weights is None else weights
-        return cls(items, items + _UNKNOWN, users, users + _UNKNOWN, gain, weights)
+        return cls(items, items + _UNKNOWN, users, users + _UNKNOWN, items, users, gain, weights)
 
     def with_turn(
         self, rows: RowSums, view: View, items: Floats, users: Floats, *, noise: float, sizes: Sizes
@@ -114,17 +120,19 @@ class NoisySums:
         They are scaled so that all have one gain.
         """
         scale = self.gain / view.gain
-        i, u = rows.items, rows.users
+        law, i, u = np.sqrt(noise / 2) * scale, rows.items, rows.users
         return replace(
             self,
             item_values=_put(self.item_values, i, scale * (items - view.items_at_mean[i])),
             item_variance=_put(self.item_variance, i, scale**2 * (noise + view.spread * sizes.item_square[i])),
             user_values=_put(self.user_values, u, scale * (users - view.users_at_mean[u])),
             user_variance=_put(self.user_variance, u, scale**2 * (noise + view.spread * sizes.user_square[u])),
+            item_scale=_put(self.item_scale, i, law),
+            user_scale=_put(self.user_scale, u, law),
         )
 
 
-def _put(values: Floats, at: npt.NDArray[np.bool_], new: Floats) -> Floats:
+def _put(values: Floats, at: npt.NDArray[np.bool_], new: Floats | float) -> Floats:
     values = values.copy()
     values[at] = new
     return values

@@ -69,11 +69,13 @@ SLOPES = 0.03
 FACTORS = 0.4
 """Share given to all free factors together at the start: large, so that they are not switched off unseen."""
 
-COEFFICIENT = np.array([np.nan, 0.002, 0.002, 0.002, 0.002, 0.00003, 1e-9])
-"""Share of one coefficient of W by group (`Design.weight_groups`); the constant is set from the noisy mean. Places of
-items are not believed to go with features of users: coefficients that nothing tells of would cost more (decision
-74)."""
+COEFFICIENT = np.array([np.nan, 0.002, 0.002, 0.002, 0.002, 0.00003, 1e-9, 0.0003, 0.0002, 0.0001])
+"""Share of one coefficient of W by group (`Design.weight_groups`), and of Q, the last; the constant is set from the
+noisy mean. Places of items are not believed to go with features of users: coefficients that nothing tells of would cost
+more (decision 74). Of all products those with an item's count and those of one embedding show most (decision 86)."""
 
+OWN_PRODUCTS = len(COEFFICIENT) - 1
+"""The group of products of an item's own features."""
 
 _CAUTION = 0.2
 """A group of W is believed to be a fifth of the typical until it shows."""

@@ -11,7 +11,8 @@ the average slope. So a sum of weights w is read as
 
     T_j - sum_e w_e [ o_c(e) - g (m_c(e) - mean) ]  =  g sum_e w_e (eta_e - mean) + noise,
 
-which is how a sum around the mean of all is read.
+which is how a sum around the mean of all is read. The wider ratings scatter around their mean the further off o_c is,
+for scales are used unevenly: a few hate what most like. Ratings whose rows are hardly known scatter more (`Scatter`).
 
 Known gap: what is expected of a rating rests on sums that it is in itself, so that its own noise of one turn is, in a
 small part, taken out of its window in the next; rows of the first turn have many ratings, and that part is small.
@@ -19,6 +20,7 @@ small part, taken out of its window in the next; rows of the first turn have man
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -103,6 +105,34 @@ class ExpectedRatings:
 
 
 @dataclass(frozen=True, eq=False)
+class Scatter:
+    """How ratings scatter around what is expected of them: by the residual, and by what is open about their effects.
+
+    A rating lies so far on the way from the `known` to the `unknown` family as its user and its item say, together one
+    at most.
+    """
+
+    known: LevelFamily
+    unknown: LevelFamily
+    users: Floats
+    items: Floats
+
+    @classmethod
+    def of(
+        cls, users: Floats, items: Floats, *, most: float, residual: float, around: Callable[[float], LevelFamily]
+    ) -> Scatter:
+        """From posterior variances of users' and items' effects, `most` of which both together had at first.
+
+        `around` is the family of ratings that scatter by a variance.
+        """
+        return cls(around(residual), around(residual + most), users / most, items / most)
+
+    def unsure(self, block: Block) -> Floats:
+        """How far every rating of a block is on the way to the `unknown` family."""
+        return np.asarray(np.repeat(self.users[block.users], block.counts) + self.items[block.items])
+
+
+@dataclass(frozen=True, eq=False)
 class View:
     """Windows of one turn, in half-widths of the scale, and what they show: gain, spread, and sums at the mean of all.
 
@@ -129,17 +159,25 @@ def around_mean(family: LevelFamily, mean: float, half_width: float, sizes: Size
 
 
 def around_expected(
-    table: Table, weights: DividedIncidence, expected: ExpectedRatings, mean: float, half_width: float, choice: str
+    table: Table,
+    weights: DividedIncidence,
+    expected: ExpectedRatings,
+    scatter: Scatter,
+    mean: float,
+    half_width: float,
+    choice: str,
 ) -> View:
     """A window for every rating, around the centre nearest to what is expected of it, as the column `choice` says."""
     family, n_items = expected.around, table.census.n_items
-    offset, gains, spreads = np.array([window_moments(family, int(point), half_width) for point in CENTRES]).T
+    _, gains, spreads = _moments(family, half_width)
+    (known, _, _), (unknown, _, _) = (_moments(one, half_width) for one in (scatter.known, scatter.unknown))
     off = family.means[CENTRES] - mean
 
     def look(block: Block, seen: Ints, items: Floats) -> BlockResult:
         nearest, (to_items, to_users) = expected.nearest(block), weights.at(block)
         seen += np.bincount(nearest, minlength=len(seen))
-        both = np.column_stack([offset, off])[nearest]
+        offset = known[nearest] + scatter.unsure(block) * (unknown - known)[nearest]
+        both = np.column_stack([offset, off[nearest]])
         items += np.column_stack([np.bincount(block.items, to_items * one, n_items) for one in both.T])
         users = np.column_stack([np.bincount(block.rows, to_users * one, block.n_users) for one in both.T])
         return BlockResult({choice: nearest.astype(np.uint8)}, (users,))
@@ -150,6 +188,11 @@ def around_expected(
     gain = float(share @ gains)
     of_items, of_users = (sums[:, 0] - gain * sums[:, 1] for sums in (items, users))
     return View(family.means[CENTRES], half_width, gain, float(share @ spreads), of_items, of_users, choice)
+
+
+def _moments(family: LevelFamily, half_width: float) -> Floats:
+    """Mean, slope and variance of a clipped rating at every centre."""
+    return np.array([window_moments(family, int(point), half_width) for point in CENTRES]).T
 
 
 def best_width(family: LevelFamily, usage: Usage, epsilon: float, turn: SumTurn, sizes: Sizes) -> float:

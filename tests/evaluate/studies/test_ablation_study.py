@@ -1,5 +1,6 @@
 """The ablation: every recipe keeps the budget, every idea changes the fit, and the table says by how much."""
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -35,6 +36,7 @@ def test_every_variant_keeps_the_budget_and_changes_the_fit(data, tmp_path):
     errors = {name: row["rmse"] for name, row in zip(VARIANTS, rows, strict=True)}
     assert errors.pop("cautious start only") == errors["full"], "tastes show in this mask: no start is bold"
     assert errors.pop("all sums at once") == errors["full"], "where nearly all ratings are asked, sums have one turn"
+    assert errors.pop("noise of sums read as normal") == errors["full"], "there sums are but a start"
     assert len(set(errors.values())) == len(errors), "every other idea changes the fit"
     text = found.report.read_text("utf-8")
     assert "NOT PRIVATE" in text
@@ -53,6 +55,17 @@ def test_all_sums_at_once_are_another_fit_at_the_same_price_where_sums_are_all_t
     assert max(prices) <= 1
     windows = [len(made.certificate.parts[1].to_record()["steps"]) for made in (full, at_once)]
     assert windows[0] > windows[1] == 1
+
+
+def test_sums_that_are_read_as_normal_are_the_same_sums_and_another_fit():
+    table = RawTable.of(realistic(0))
+    full, normal = (
+        DPSR(1.0, random_state=0).fit_table(table, recipe=recipe)
+        for recipe in (None, RECIPES["noise of sums read as normal"])
+    )
+    assert full.certificate.parts == normal.certificate.parts
+    pairs = np.arange(20), np.arange(20)
+    assert not np.array_equal(full.model.predict(*pairs), normal.model.predict(*pairs))
 
 
 def test_all_variants_get_the_same_noise(data):
