@@ -424,8 +424,8 @@ ERRORS = (
         (
             (
                 value.ask_sums,
-                "sums.with_turn(turn.rows, view, items.values / half",
-                "sums.with_turn(turn.rows, view, items.values / half + 1e-9 * "
+                "Heard(turn.rows, view, items.values / half",
+                "Heard(turn.rows, view, items.values / half + 1e-9 * "
                 f"np.bincount(vault._raw.mask.items, {RAW})[turn.rows.items]",
             ),
         ),

@@ -26,7 +26,8 @@ from dpsr.privacy.vault import Vault, vault
 from dpsr.value.allocation import Allocation
 from dpsr.value.design import Design
 from dpsr.value.levels import choose_window, tabulate, window_moments
-from dpsr.value.windows import CENTRES, around_expected, best_width, in_turns
+from dpsr.value.sweep import CHOICE
+from dpsr.value.windows import CENTRES, AtMean, around_expected, best_width, in_turns, read_again
 
 EPSILONS = (0.01, 0.1, 1, 2, 5, 20)
 
@@ -301,6 +302,12 @@ def test_the_sums_are_asked_and_read_as_stated(people, monkeypatch):
     np.testing.assert_allclose(sums.user_variance, noise + (1 - w) ** 2 * spread * mask.user_counts, rtol=1e-6)
 
 
+def shown(family, centre, c, eta):
+    """What a clipped rating is on average whose mean is eta: by hand, between the two means of the family beside it."""
+    clipped = [min(max(y - centre, -c), c) for y in family.y]
+    return np.interp(eta, family.means, [sum(p * x for p, x in zip(law, clipped, strict=True)) for law in family.table])
+
+
 def test_sums_of_a_second_turn_are_read_at_what_is_expected(people, monkeypatch):
     """Oracle: rating by rating, around the centre nearest to what the first turn's sums say; all have one gain."""
     monkeypatch.setattr(vault, "discrete_laplace", lambda scale, n, noise: np.zeros(n, dtype=np.int64))
@@ -317,16 +324,12 @@ def test_sums_of_a_second_turn_are_read_at_what_is_expected(people, monkeypatch)
     usage = ask_usage(v, y, 0.1)
     sums = ask_sums(v, design, usage, y, Allocation(0.1, 1.8, division))
     first, then = (turn.rows for turn in in_turns(mask.census, DividedIncidence(design.table, division).sizes(), 1.8))
-    (expected, scatter, view), choice = seen[0], v.table["choice"]
+    (expected, scatter, (view, _)), choice = seen[0], v.table["choice"]
     assert scatter.users.max() + scatter.items.max() <= 1 + 1e-9, "no more is open than was at first"
     assert scatter.users.max() > 0.4
     assert first.items.any()
     assert then.users.any()
     moments = [window_moments(expected.around, point, view.half_width) for point in CENTRES]
-    known, unknown = (
-        [window_moments(family, point, view.half_width)[0] for point in CENTRES]
-        for family in (scatter.known, scatter.unknown)
-    )
     gain = np.mean([moments[c][1] for c in choice])
     guess = at_ratings(next(iter(v.table.scan())), expected.left[slice(None)], expected.right)
     items, users = np.zeros(mask.n_items), np.zeros(mask.n_users)
@@ -335,7 +338,8 @@ def test_sums_of_a_second_turn_are_read_at_what_is_expected(people, monkeypatch)
         assert abs(centre - eta) <= 0.06 or abs(centre) > 0.9
         cut = min(max((level - 3) / 2 - centre, -view.half_width), view.half_width)
         unsure = scatter.users[u] + scatter.items[j]
-        cut -= (1 - unsure) * known[c] + unsure * unknown[c] - gain * (centre - usage.mean)
+        known, unknown = (shown(family, centre, view.half_width, eta) for family in (scatter.known, scatter.unknown))
+        cut -= (1 - unsure) * known + unsure * unknown - gain * (eta - usage.mean)
         items[j] += w * cut
         users[u] += (1 - w) * cut
     scale = sums.gain / gain
@@ -405,6 +409,25 @@ def test_the_sums_over_all_ratings_are_read_as_stated(people, monkeypatch):
     assert (pooled.variance >= 2 * (2 * c / 0.5) ** 2 * 0.99).all()
 
 
+@pytest.mark.parametrize(("epsilon", "choices"), [(1.0, [None, CHOICE]), (9.0, [])])
+def test_where_nobody_is_asked_one_by_one_the_sums_of_every_turn_are_read_again(monkeypatch, epsilon, choices):
+    """Through the windows that they were asked through; where sums are but a start for single ratings, they stay."""
+    ratings, seen, more = realistic(0), [], 0.0
+
+    def kept(view, *rest):
+        seen.append(view.choice)
+        found = read_again(view, *rest)
+        return AtMean(found.items + more, found.users)
+
+    monkeypatch.setattr(value, "read_again", kept)
+    fitted = DPSR(epsilon, random_state=0).fit(ratings)
+    assert seen == choices
+    more = 0.5
+    lower = DPSR(epsilon, random_state=0).fit(ratings)
+    assert lower.certificate == fitted.certificate
+    assert (lower.model_.item_means.mean() < fitted.model_.item_means.mean()) == bool(choices)
+
+
 def test_sums_over_all_ratings_find_tastes_that_features_tell_together():
     """Everybody likes what is like them: at an epsilon where single rows tell little of it."""
     train, test = TasteSet("", 150, 60, taste=1.0, noise=0.4, quality=0.1, kind=0.1).draw(1500).split(0.2, seed=0)
@@ -413,7 +436,7 @@ def test_sums_over_all_ratings_find_tastes_that_features_tell_together():
         for weight in (0.0, 1 / 8):
             patch.setattr("dpsr.value.allocation._POOLED", (weight,))
             errors.append(np.std(predicted(DPSR(0.5, random_state=1).fit(train).model_, test) - test.values))
-    assert errors[1] < 0.985 * errors[0]
+    assert errors[1] < 0.99 * errors[0]
 
 
 def test_ids_that_were_given_in_order_of_appearance_tell_what_single_items_cannot():

@@ -8,7 +8,7 @@ from dpsr.engine import MemoryTable
 from dpsr.engine.incidence import ColumnStack, DividedIncidence, Division
 from dpsr.types import Mask
 from dpsr.value.levels import GRID, choose_window, tabulate, window_moments, with_variance
-from dpsr.value.windows import CENTRES, ExpectedRatings, Scatter, around_expected, around_mean, in_turns
+from dpsr.value.windows import CENTRES, ExpectedRatings, Scatter, around_expected, around_mean, in_turns, read_again
 
 
 def family_of(n, variance=0.15, seed=0):
@@ -174,13 +174,35 @@ def alike(family, table):
     return Scatter(family, family, np.zeros(m), np.zeros(n))
 
 
+def shown(family, centre, c, eta):
+    """Oracle: the mean of a clipped rating whose own mean is eta, between the two means of the family beside it."""
+    clipped = [min(max(y - centre, -c), c) for y in family.y]
+    return np.interp(eta, family.means, [sum(p * x for p, x in zip(law, clipped, strict=True)) for law in family.table])
+
+
+def read_by_hand(mask, scatter, eta, view, windows, c):
+    """Rating by rating, with weights of 3/8 and 5/8 and a mean of 0.1."""
+    items, users = np.zeros(mask.n_items), np.zeros(mask.n_users)
+    for u, j, window in zip(mask.users, mask.items, windows, strict=True):
+        unsure, centre = scatter.users[u] + scatter.items[j], view.centres[window]
+        known, unknown = (shown(family, centre, c, eta[u, j]) for family in (scatter.known, scatter.unknown))
+        at_mean = (1 - unsure) * known + unsure * unknown - view.gain * (eta[u, j] - 0.1)
+        items[j] += 0.375 * at_mean
+        users[u] += 0.625 * at_mean
+    return items, users
+
+
+def uneven_scatter():
+    """The less is known of a row, the more its ratings scatter."""
+    rng = np.random.default_rng(8)
+    return Scatter(family_of(10), family_of(10, variance=0.3), rng.random(40) / 2, rng.random(60) / 2)
+
+
 def test_a_rating_is_seen_through_the_window_around_what_is_expected_of_it(busy_and_others):
     """Oracle: rating by rating; at the centres nothing is closer."""
-    table, mask = busy_and_others, busy_and_others.mask
+    table, mask, scatter = busy_and_others, busy_and_others.mask, uneven_scatter()
     expected, eta = some_expectation(table)
-    rng = np.random.default_rng(8)
-    scatter = Scatter(family_of(10), family_of(10, variance=0.3), rng.random(40) / 2, rng.random(60) / 2)
-    view = around_expected(table, weights_of(table), expected, scatter, 0.1, 0.3, "choice")
+    view, at_mean = around_expected(table, weights_of(table), expected, scatter, 0.1, 0.3, "choice")
     np.testing.assert_array_equal(view.centres, expected.around.means[CENTRES])
     moments = np.array([window_moments(expected.around, int(point), 0.3) for point in CENTRES])
     nearest = [int(np.abs(view.centres - eta[u, j]).argmin()) for u, j in zip(mask.users, mask.items, strict=True)]
@@ -192,16 +214,26 @@ def test_a_rating_is_seen_through_the_window_around_what_is_expected_of_it(busy_
     seen = moments[table["choice"]]
     assert view.gain == pytest.approx(seen[:, 1].mean())
     assert view.spread == pytest.approx(seen[:, 2].mean())
-    items, users = np.zeros(mask.n_items), np.zeros(mask.n_users)
-    wide = np.array([window_moments(scatter.unknown, int(point), 0.3)[0] for point in CENTRES])
-    assert np.abs(wide - moments[:, 0]).max() > 0.01
-    for u, j, c in zip(mask.users, mask.items, table["choice"], strict=True):
-        unsure = scatter.users[u] + scatter.items[j]
-        at_mean = (1 - unsure) * moments[c, 0] + unsure * wide[c] - view.gain * (view.centres[c] - 0.1)
-        items[j] += 0.375 * at_mean
-        users[u] += 0.625 * at_mean
-    np.testing.assert_allclose(view.items_at_mean, items)
-    np.testing.assert_allclose(view.users_at_mean, users)
+    items, users = read_by_hand(mask, scatter, eta, view, table["choice"], 0.3)
+    np.testing.assert_allclose(at_mean.items, items)
+    np.testing.assert_allclose(at_mean.users, users)
+
+
+def test_sums_are_read_again_where_ratings_are_expected_by_now(busy_and_others):
+    """Oracle: rating by rating. Windows stay where they are, one or several; nothing is asked and no column changes."""
+    table, mask, scatter = busy_and_others, busy_and_others.mask, uneven_scatter()
+    weights, (before, eta) = weights_of(table), some_expectation(table)
+    several, _ = around_expected(table, weights, before, scatter, 0.1, 0.3, "choice")
+    chosen = table["choice"].copy()
+    now = ExpectedRatings(before.around, before.left, 0.5 * before.right + 0.1)
+    eta = eta / 2 + 0.1 * np.hstack([*before.left.parts]).sum(axis=1)[:, None]
+    one = around_mean(family_of(10), 0.1, 0.4)
+    for view, windows, c in ((several, chosen, 0.3), (one, 0 * chosen, 0.4)):
+        again = read_again(view, table, weights, now, scatter, 0.1)
+        items, users = read_by_hand(mask, scatter, eta, view, windows, c)
+        np.testing.assert_allclose(again.items, items)
+        np.testing.assert_allclose(again.users, users)
+    np.testing.assert_array_equal(table["choice"], chosen)
 
 
 def test_one_window_is_the_case_in_which_the_mean_is_expected_everywhere(busy_and_others):
@@ -210,11 +242,11 @@ def test_one_window_is_the_case_in_which_the_mean_is_expected_everywhere(busy_an
     weights, mean = weights_of(table), float(family.means[CENTRES[11]])
     nobody = ColumnStack((np.ones((40, 1)),))
     expected = ExpectedRatings(family, nobody, np.full((60, 1), mean))
-    seen = around_expected(table, weights, expected, alike(family, table), mean, 0.4, "c")
-    plain = around_mean(family, mean, 0.4, weights.sizes())
+    seen, at_mean = around_expected(table, weights, expected, alike(family, table), mean, 0.4, "c")
+    plain, sizes = around_mean(family, mean, 0.4), weights.sizes()
     assert (seen.gain, seen.spread) == pytest.approx((plain.gain, plain.spread))
-    np.testing.assert_allclose(seen.items_at_mean, plain.items_at_mean)
-    np.testing.assert_allclose(seen.users_at_mean, plain.users_at_mean)
+    np.testing.assert_allclose(at_mean.items, plain.level * sizes.item)
+    np.testing.assert_allclose(at_mean.users, plain.level * sizes.user)
 
 
 def test_ratings_scatter_the_more_the_less_is_known_of_their_rows(busy_and_others):
@@ -252,7 +284,7 @@ def test_sums_of_ratings_where_they_are_expected_say_the_mean(busy_and_others):
     expected, eta = some_expectation(table)
     eta = np.clip(eta, -0.7, 0.7)
     family, weights, runs = expected.around, weights_of(table), 400
-    view = around_expected(table, weights, expected, alike(family, table), 0.1, half, "choice")
+    view, _ = around_expected(table, weights, expected, alike(family, table), 0.1, half, "choice")
     inside = np.abs(some_expectation(table)[1][mask.users, mask.items]) < 0.7
     points = family.nearest(eta[mask.users, mask.items])
     centres = view.centres[table["choice"]]
@@ -265,6 +297,29 @@ def test_sums_of_ratings_where_they_are_expected_say_the_mean(busy_and_others):
     said, true = (total - at_mean) / view.gain, (family.means[points[inside]] - 0.1).sum()
     assert abs(said.mean() - true) < 5 * said.std() / np.sqrt(runs) + 0.02 * inside.sum()
     assert abs((total - moments[inside, 0].sum()).mean() / view.gain - true) > 20 * said.std() / np.sqrt(runs)
+
+
+def test_what_is_read_where_ratings_are_is_right_where_a_window_is_far_from_linear(busy_and_others):
+    """Distribution test: ratings that lie far from a narrow window around the mean of all.
+
+    Read where they are, sums say their mean; read as if a rating in the window moved on like one outside, they are off
+    by more than twenty deviations.
+    """
+    table, mask, rng, half, runs = busy_and_others, busy_and_others.mask, np.random.default_rng(6), 0.25, 400
+    family, weights, (m, n) = family_of(10), weights_of(table), busy_and_others.census.shape
+    view = around_mean(family, 0.1, half)
+    point = int(family.nearest(np.array([0.6]))[0])
+    far = ColumnStack((np.where(np.arange(m) < 4, family.means[point], 0.1)[:, None],))
+    expected = ExpectedRatings(family, far, np.ones((n, 1)))
+    at_mean = read_again(view, table, weights, expected, alike(family, table), 0.1)
+    busy = np.flatnonzero(mask.users == 0)
+    true = 0.625 * len(busy) * (family.means[point] - 0.1)
+    drawn = np.clip(rng.choice(family.y, (runs, len(busy)), p=family.table[point]) - view.centres[0], -half, half)
+    total = 0.625 * drawn.sum(axis=1)
+    again, linear = (total - at_mean.users[0]) / view.gain, (total - 0.625 * len(busy) * view.level) / view.gain
+    error = again.std() / np.sqrt(runs)
+    assert abs(again.mean() - true) < 5 * error
+    assert abs(linear.mean() - true) > 20 * error
 
 
 def test_centres_are_spread_over_the_family():

@@ -8,6 +8,7 @@ with one part replaced, so it spends the same epsilon through the same vault:
 
     window                 sums of whole ratings, centred on the scale's midpoint: sensitivity the width of the scale
     turns of sums          all around the mean, in one turn
+    reading again          sums are read around what was expected when they were asked for
     Laplace's law          noise of sums is taken for normal
     embeddings             counts alone as public features
     places of items        the order of their ids tells nothing
@@ -180,6 +181,11 @@ def sums_with_normal_noise(*asked: Any) -> NoisySums:
     return replace(sums, item_scale=np.zeros_like(sums.item_scale), user_scale=np.zeros_like(sums.user_scale))
 
 
+def sums_read_once(*asked: Any) -> NoisySums:
+    """Question 2, not read again once all sums say where ratings are."""
+    return replace(ask_sums(*asked), turns=())
+
+
 def one_channel(vault: Vault, expected: ExpectedRatings, shares: Allocation, _: Any) -> dict[int, Floats]:
     """Question 3 in one turn and through one channel, tuned to the average of the ratings' distributions."""
     prior, division = expected.around, shares.division
@@ -225,6 +231,7 @@ def _divided(shares: Allocation, change: Callable[[Division], Division]) -> Allo
 RECIPES: Mapping[str, Recipe] = {
     "without window": Recipe(ask_sums=whole_sums),
     "all sums at once": Recipe(ask_sums=partial(ask_sums, turns=at_once)),
+    "sums read once": Recipe(ask_sums=sums_read_once),
     "noise of sums read as normal": Recipe(ask_sums=sums_with_normal_noise),
     "without mask embeddings": Recipe(design=partial(Design.of, rank=0)),
     "without places of items": Recipe(design=partial(Design.of, places=0)),

@@ -35,12 +35,13 @@ from dpsr.value.design import Design
 from dpsr.value.effects import FEW_ROUNDS, ROUNDS, Effects, learn_effects, own_observations
 from dpsr.value.evidence import N_FACTORS, EvidenceState
 from dpsr.value.levels import Usage, level_bins, mean_usage, scale_usage, tabulate, with_variance
-from dpsr.value.noisy_sums import NoisySums, PooledSums
+from dpsr.value.noisy_sums import Heard, NoisySums, PooledSums
 from dpsr.value.priors import EFFECT, SLOPES, ridge
 from dpsr.value.schedule import BETWEEN_TURNS, learn_between_turns, learn_from_symbols
 from dpsr.value.sweep import CHOICE, NOISY, SYMBOL, WEIGHT
 from dpsr.value.windows import (
     CENTRES,
+    AtMean,
     ExpectedRatings,
     Scatter,
     SumTurn,
@@ -49,6 +50,7 @@ from dpsr.value.windows import (
     around_mean,
     best_width,
     in_turns,
+    read_again,
 )
 
 RELEASED = "released"
@@ -68,6 +70,12 @@ def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Al
     sums = recipe.ask_sums(vault, design, usage, y, shares) if shares.division else NoisySums.unasked(design)
     rounds = FEW_ROUNDS if shares.asks_ratings else ROUNDS
     effects, heard, state, expected = expect(design, sums, usage, y, rounds=rounds)
+    if sums.turns and not shares.asks_ratings:
+        scatter = scatter_of(effects, state, usage, y)
+        for turn in sums.turns:
+            at_mean = read_again(turn.view, vault.table, sums.weights, expected, scatter, usage.mean)
+            sums = sums.read(turn, at_mean)
+        effects, heard, state, expected = expect(design, sums, usage, y, rounds=rounds)
     observations = own_observations(design, heard, effects)
 
     def learn_so_far(tables: dict[int, Floats]) -> ExpectedRatings:
@@ -128,19 +136,14 @@ def ask_sums(
     for turn in turns(vault.census, sizes, spend):
         if sums is None:
             family = tabulate(y, usage.log_base, 0.0)
-            view = around_mean(family, usage.mean, best_width(family, usage, spend, turn, sizes), sizes)
+            view = around_mean(family, usage.mean, best_width(family, usage, spend, turn, sizes))
             sums = NoisySums.unasked(design, weights, gain=view.gain)
+            at_mean = AtMean(view.level * sizes.item, view.level * sizes.user)
         else:
             effects, _, state, expected = expect(design, sums, usage, y, rounds=1)
-            scatter = Scatter.of(
-                effects.user_posterior_variance,
-                effects.item_posterior_variance,
-                most=2 * EFFECT * usage.variance,
-                residual=state.residual,
-                around=partial(with_variance, y, usage.log_base, centres=state.sample),
-            )
             width, contrasts = best_width(expected.around, usage, spend, turn, sizes), None
-            view = around_expected(vault.table, weights, expected, scatter, usage.mean, width, CHOICE)
+            scatter = scatter_of(effects, state, usage, y)
+            view, at_mean = around_expected(vault.table, weights, expected, scatter, usage.mean, width, CHOICE)
         items, users, *together = vault.divided_sums(
             vault.scale.midpoint + half * view.centres,
             half * view.half_width,
@@ -151,7 +154,8 @@ def ask_sums(
             choice=view.choice,
         )
         noise = items.noise_variance / half**2
-        sums = sums.with_turn(turn.rows, view, items.values / half, users.values / half, noise=noise, sizes=sizes)
+        heard = Heard(turn.rows, view, items.values / half, users.values / half)
+        sums = sums.with_turn(heard, at_mean, noise=noise, sizes=sizes)
         if contrasts is not None:
             pooled = read_contrasts(design, shares.division, view, usage, together[0].values / half, noise)
             sums = replace(sums, pooled=pooled)
@@ -181,6 +185,17 @@ def expect(
     state = EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=0)
     around = with_variance(y, usage.log_base, state.residual + state.mean_uncertainty, state.sample)
     return effects, heard, state, ExpectedRatings(around, state.left, state.right)
+
+
+def scatter_of(effects: Effects, state: EvidenceState, usage: Usage, y: Floats) -> Scatter:
+    """How ratings scatter around what is expected of them now."""
+    return Scatter.of(
+        effects.user_posterior_variance,
+        effects.item_posterior_variance,
+        most=2 * EFFECT * usage.variance,
+        residual=state.residual,
+        around=partial(with_variance, y, usage.log_base, centres=state.sample),
+    )
 
 
 def ask_ratings(

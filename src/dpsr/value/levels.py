@@ -69,6 +69,12 @@ class LevelFamily:
         """The grid point nearest to each mean."""
         return np.clip(np.rint((m - self.means[0]) / self.spacing), 0, GRID - 1).astype(np.int64)
 
+    def between(self, m: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
+        """The grid point at or below each mean, and how far it is on the way to the next one."""
+        at = np.clip((m - self.means[0]) / self.spacing, 0, GRID - 1)
+        below = np.minimum(at.astype(np.int64), GRID - 2)
+        return below, at - below
+
     def at(self, values: Floats, m: Floats) -> Floats:
         """A function tabulated on the means, interpolated linearly."""
         return np.interp(m, self.means, values)

@@ -10,6 +10,7 @@ with eta_uj = z_j' W x_u + item_j + user_u, weights p, q, w by a public division
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from dpsr.arrays import Floats
 from dpsr.engine.contrasts import ContrastMap, Contrasts
 from dpsr.engine.incidence import GRID, DividedIncidence, Division, RowSums, Sizes
 from dpsr.value.design import Design
-from dpsr.value.windows import View
+from dpsr.value.windows import AtMean, View
 
 _UNKNOWN = 1e12
 """Variance of a sum nobody asked for."""
@@ -87,6 +88,15 @@ class PooledSums:
         return np.asarray(self.weights.T @ (self.weights / spread[:, None]))
 
 
+class Heard(NamedTuple):
+    """What one turn answered: sums of these rows, in half-widths of the scale, through this view."""
+
+    rows: RowSums
+    view: View
+    items: Floats
+    users: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class NoisySums:
     """Item and user sums as linear observations of eta: values and variances, the gain, and whose weights they have.
@@ -104,6 +114,7 @@ class NoisySums:
     gain: float
     weights: DividedIncidence
     pooled: PooledSums | None = None
+    turns: tuple[Heard, ...] = ()
 
     @classmethod
     def unasked(cls, design: Design, weights: DividedIncidence | None = None, *, gain: float = 0.5) -> NoisySums:
@@ -112,23 +123,29 @@ class NoisySums:
         weights = DividedIncidence(design.table, halves(design)) if weights is None else weights
         return cls(items, items + _UNKNOWN, users, users + _UNKNOWN, items, users, gain, weights)
 
-    def with_turn(
-        self, rows: RowSums, view: View, items: Floats, users: Floats, *, noise: float, sizes: Sizes
-    ) -> NoisySums:
-        """These and the sums of one turn, of `rows`, as they were seen: their noise has this variance.
+    def with_turn(self, heard: Heard, at_mean: AtMean, *, noise: float, sizes: Sizes) -> NoisySums:
+        """These and the sums of one more turn, with this variance of their noise.
 
         They are scaled so that all have one gain.
         """
-        scale = self.gain / view.gain
-        law, i, u = np.sqrt(noise / 2) * scale, rows.items, rows.users
+        scale, i, u = self.gain / heard.view.gain, heard.rows.items, heard.rows.users
+        law, spread = np.sqrt(noise / 2) * scale, heard.view.spread
         return replace(
-            self,
-            item_values=_put(self.item_values, i, scale * (items - view.items_at_mean[i])),
-            item_variance=_put(self.item_variance, i, scale**2 * (noise + view.spread * sizes.item_square[i])),
-            user_values=_put(self.user_values, u, scale * (users - view.users_at_mean[u])),
-            user_variance=_put(self.user_variance, u, scale**2 * (noise + view.spread * sizes.user_square[u])),
+            self.read(heard, at_mean),
+            item_variance=_put(self.item_variance, i, scale**2 * (noise + spread * sizes.item_square[i])),
+            user_variance=_put(self.user_variance, u, scale**2 * (noise + spread * sizes.user_square[u])),
             item_scale=_put(self.item_scale, i, law),
             user_scale=_put(self.user_scale, u, law),
+            turns=(*self.turns, heard),
+        )
+
+    def read(self, heard: Heard, at_mean: AtMean) -> NoisySums:
+        """With the sums of a turn read as this much above what they would be at the mean."""
+        scale, i, u = self.gain / heard.view.gain, heard.rows.items, heard.rows.users
+        return replace(
+            self,
+            item_values=_put(self.item_values, i, scale * (heard.items - at_mean.items[i])),
+            user_values=_put(self.user_values, u, scale * (heard.users - at_mean.users[u])),
         )
 
 

@@ -5,14 +5,14 @@ all ratings a window must be as wide as all of them scatter; around what is expe
 and narrower windows have less noise. What is expected follows from the sums of the first turn. Rows with many ratings
 are hardly hidden by noise, so they come first and lose nothing; the others, which need it, come second (decision 85).
 
-With k_c the window around the c-th mean m_c, o_c and g_c the mean of a clipped rating there and its slope
-(`levels.window_moments`), a rating that is expected at m_c and whose mean is eta adds o_c + g (eta - m_c) on average, g
-the average slope. So a sum of weights w is read as
+With o_e what a clipped rating is on average that lies where this one is expected, at eta_e, and g the average slope
+(`levels.window_moments`), a rating whose mean is eta adds o_e + g (eta - eta_e). So a sum of weights w is read as
 
-    T_j - sum_e w_e [ o_c(e) - g (m_c(e) - mean) ]  =  g sum_e w_e (eta_e - mean) + noise,
+    T_j - sum_e w_e [ o_e - g (eta_e - mean) ]  =  g sum_e w_e (eta - mean) + noise,
 
-which is how a sum around the mean of all is read. The wider ratings scatter around their mean the further off o_c is,
-for scales are used unevenly: a few hate what most like. Ratings whose rows are hardly known scatter more (`Scatter`).
+which is how a sum around the mean of all is read, where eta_e is that mean. The wider ratings scatter around their mean
+the further off o_e is, for scales are used unevenly: a few hate what most like. Ratings whose rows are hardly known
+scatter more (`Scatter`). Once all sums say where ratings are, those of every turn are read again, around there.
 
 Known gap: what is expected of a rating rests on sums that it is in itself, so that its own noise of one turn is, in a
 small part, taken out of its window in the next; rows of the first turn have many ratings, and that part is small.
@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpsr.arrays import Floats, Ints
+from dpsr.arrays import AnyInts, Floats, Ints
 from dpsr.engine import Block, BlockResult, Table
 from dpsr.engine.incidence import ColumnStack, DividedIncidence, RowSums, Sizes, at_ratings
 from dpsr.engine.table import zeros
@@ -98,9 +98,13 @@ class ExpectedRatings:
     left: ColumnStack
     right: Floats
 
+    def at(self, block: Block) -> Floats:
+        """The mean that is expected of every rating of a block."""
+        return at_ratings(block, self.left[block.users], self.right)
+
     def nearest(self, block: Block) -> npt.NDArray[np.int64]:
         """Which of the centres is nearest to every rating of a block."""
-        point = self.around.nearest(at_ratings(block, self.left[block.users], self.right))
+        point = self.around.nearest(self.at(block))
         return np.clip(np.rint((point - 1) / _EVERY), 0, len(CENTRES) - 1).astype(np.int64)
 
 
@@ -132,9 +136,16 @@ class Scatter:
         return np.asarray(np.repeat(self.users[block.users], block.counts) + self.items[block.items])
 
 
+class AtMean(NamedTuple):
+    """What sums of items and of users would be if the mean of every rating were that of all."""
+
+    items: Floats
+    users: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class View:
-    """Windows of one turn, in half-widths of the scale, and what they show: gain, spread, and sums at the mean of all.
+    """Windows of one turn, in half-widths of the scale: where they are, how wide, and the average slope and spread.
 
     The window of a rating is the one whose number the column `choice` holds; where there is none, there is one window.
     """
@@ -143,19 +154,17 @@ class View:
     half_width: float
     gain: float
     spread: float
-    items_at_mean: Floats
-    users_at_mean: Floats
     choice: str | None = None
     level: float = 0.0
     """What a rating at the mean of all adds where there is one window."""
 
 
-def around_mean(family: LevelFamily, mean: float, half_width: float, sizes: Sizes) -> View:
+def around_mean(family: LevelFamily, mean: float, half_width: float) -> View:
     """One window, around the mean of all ratings."""
     point = int(family.nearest(np.array([mean]))[0])
     offset, gain, spread = window_moments(family, point, half_width)
-    level = offset + gain * (mean - family.means[point])  # what a rating at the mean adds to its sums
-    return View(family.means[[point]], half_width, gain, spread, level * sizes.item, level * sizes.user, level=level)
+    level = offset + gain * (mean - family.means[point])
+    return View(family.means[[point]], half_width, gain, spread, level=level)
 
 
 def around_expected(
@@ -166,28 +175,73 @@ def around_expected(
     mean: float,
     half_width: float,
     choice: str,
-) -> View:
+) -> tuple[View, AtMean]:
     """A window for every rating, around the centre nearest to what is expected of it, as the column `choice` says."""
-    family, n_items = expected.around, table.census.n_items
+    family = expected.around
     _, gains, spreads = _moments(family, half_width)
-    (known, _, _), (unknown, _, _) = (_moments(one, half_width) for one in (scatter.known, scatter.unknown))
-    off = family.means[CENTRES] - mean
+    read = _Reading(family.means[CENTRES], half_width, weights, expected, scatter, mean)
 
     def look(block: Block, seen: Ints, items: Floats) -> BlockResult:
-        nearest, (to_items, to_users) = expected.nearest(block), weights.at(block)
+        nearest = expected.nearest(block)
         seen += np.bincount(nearest, minlength=len(seen))
-        offset = known[nearest] + scatter.unsure(block) * (unknown - known)[nearest]
-        both = np.column_stack([offset, off[nearest]])
-        items += np.column_stack([np.bincount(block.items, to_items * one, n_items) for one in both.T])
-        users = np.column_stack([np.bincount(block.rows, to_users * one, block.n_users) for one in both.T])
-        return BlockResult({choice: nearest.astype(np.uint8)}, (users,))
+        return BlockResult({choice: nearest.astype(np.uint8)}, (read.add(block, nearest, items),))
 
-    answer = table.run(look, [np.zeros(len(CENTRES), dtype=np.int64), zeros(n_items, 2)], writes=[choice])
-    (seen, items), users = answer.sums, answer.rows[0]
-    share = seen / max(seen.sum(), 1)
+    sums = [np.zeros(len(CENTRES), dtype=np.int64), zeros(table.census.n_items, 2)]
+    answer = table.run(look, sums, writes=[choice])
+    share = answer.sums[0] / max(answer.sums[0].sum(), 1)
     gain = float(share @ gains)
-    of_items, of_users = (sums[:, 0] - gain * sums[:, 1] for sums in (items, users))
-    return View(family.means[CENTRES], half_width, gain, float(share @ spreads), of_items, of_users, choice)
+    view = View(family.means[CENTRES], half_width, gain, float(share @ spreads), choice)
+    return view, _at_mean(gain, answer.sums[1], answer.rows[0])
+
+
+def read_again(
+    view: View, table: Table, weights: DividedIncidence, expected: ExpectedRatings, scatter: Scatter, mean: float
+) -> AtMean:
+    """The same for windows that are where they are, and ratings that are expected elsewhere by now."""
+    read = _Reading(view.centres, view.half_width, weights, expected, scatter, mean)
+
+    def look(block: Block, items: Floats) -> BlockResult:
+        return BlockResult(rows=(read.add(block, 0 if view.choice is None else block.columns[view.choice], items),))
+
+    reads = [] if view.choice is None else [view.choice]
+    answer = table.run(look, [zeros(table.census.n_items, 2)], reads=reads)
+    return _at_mean(view.gain, answer.sums[0], answer.rows[0])
+
+
+def _at_mean(gain: float, items: Floats, users: Floats) -> AtMean:
+    return AtMean(*(side[:, 0] - gain * side[:, 1] for side in (items, users)))
+
+
+class _Reading:
+    """Weighted sums of o_e and of eta_e - mean over the ratings of every row."""
+
+    def __init__(
+        self,
+        centres: Floats,
+        half_width: float,
+        weights: DividedIncidence,
+        expected: ExpectedRatings,
+        scatter: Scatter,
+        mean: float,
+    ) -> None:
+        self._weights, self._expected, self._scatter, self._mean = weights, expected, scatter, mean
+        self._known, self._unknown = (
+            np.clip(family.y - centres[:, None], -half_width, half_width) @ family.table.T
+            for family in (scatter.known, scatter.unknown)
+        )
+
+    def add(self, block: Block, window: AnyInts | int, items: Floats) -> Floats:
+        """Both of a block, each through its window: added to those of items; those of users are the answer."""
+        eta, family = self._expected.at(block), self._scatter.known
+        below, part = family.between(eta)
+        known, unknown = (
+            (1 - part) * shown[window, below] + part * shown[window, below + 1]
+            for shown in (self._known, self._unknown)
+        )
+        both = np.column_stack([known + self._scatter.unsure(block) * (unknown - known), eta - self._mean])
+        to_items, to_users = (weight[:, None] * both for weight in self._weights.at(block))
+        items += np.column_stack([np.bincount(block.items, one, len(items)) for one in to_items.T])
+        return np.column_stack([np.bincount(block.rows, one, block.n_users) for one in to_users.T])
 
 
 def _moments(family: LevelFamily, half_width: float) -> Floats:
