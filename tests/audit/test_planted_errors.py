@@ -172,6 +172,7 @@ SAME_ANSWERS = called(
     "people",
     "monkeypatch",
     epsilon=5.0,
+    turns=1,
 )
 TWO_QUESTIONS = called(VAULT, "test_two_vaults_never_draw_the_same_noise_and_two_questions_neither", "ratings")
 THE_TOTAL = called(
@@ -499,7 +500,7 @@ ERRORS = (
     ),
     Error(
         "answers of a killed run drawn again",
-        ((Vault._release, "noisy = self._journal.answered(part) if self._journal else None", "noisy = None"),),
+        ((Vault._release, "noisy = self._journal.answered(part, about) if self._journal else None", "noisy = None"),),
         called("privacy/vault/test_journal.py", "test_answers_are_given_once_whatever_the_key", "raw", "tmp_path"),
         Replay(1.0),
     ),

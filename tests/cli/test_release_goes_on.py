@@ -6,11 +6,14 @@ import shutil
 import signal
 
 import pytest
+from pyarrow import csv
 from small_ratings import options, write_csv
 
+from dpsr.data import realistic
 from dpsr.engine.work_folder import MARK
 from dpsr.errors import DataError, LedgerError
 from dpsr.privacy.ledger.ledger import Ledger
+from dpsr.privacy.noise import discrete_laplace
 from dpsr.privacy.vault.journal import Journal
 from dpsr.release import atomic
 
@@ -71,6 +74,31 @@ def test_a_killed_run_goes_on_with_what_it_has_paid(dpsr, release, ledger, tmp_p
     assert "nothing more is charged" in outcome.out
     assert paid(ledger) == (1, 1)
     assert not (tmp_path / "w").exists()
+    assert dpsr("verify", tmp_path / "r", "--ledger", tmp_path / "l.db").code == 0
+
+
+def test_a_run_that_is_killed_between_two_turns_of_sums_pays_once_and_asks_the_second_alone(
+    dpsr, release, ledger, tmp_path, monkeypatch
+):
+    ratings = realistic(0, n_users=80, n_items=50, n_ratings=2_500)
+    csv.write_csv(ratings.to_arrow(), tmp_path / "ratings.csv")
+    drawn = []
+
+    def draw(scale, n, noise):
+        drawn.append(n)
+        return discrete_laplace(scale, n, noise)
+
+    monkeypatch.setattr("dpsr.privacy.vault.vault.discrete_laplace", draw)
+    with monkeypatch.context() as during:
+        killed_in(during, Journal, "keep", 2)
+        with pytest.raises(KilledError):
+            release()
+    assert paid(ledger) == (1, 0)
+    _, first, lost = drawn
+    assert first + lost == ratings.mask.n_users + ratings.mask.n_items
+    assert release().code == 0
+    assert drawn[3:] == [lost]
+    assert paid(ledger) == (1, 1)
     assert dpsr("verify", tmp_path / "r", "--ledger", tmp_path / "l.db").code == 0
 
 

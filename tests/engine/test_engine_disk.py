@@ -70,6 +70,16 @@ def test_sums_over_all_ratings_are_the_same_on_disk(cut, tmp_path, monkeypatch):
     assert {weights[2] for weights in part.weights} == {16}
 
 
+@pytest.mark.parametrize("epsilon", [1.5, 2.0])
+def test_sums_that_are_asked_in_two_turns_are_the_same_on_disk(cut, tmp_path, epsilon):
+    """At the larger epsilon some ratings are asked one by one after that, by the column that chose their windows."""
+    ratings = realistic(0, n_users=80, n_items=50, n_ratings=2_500)
+    check_equal(ratings, tmp_path, epsilon)
+    model = DPSR(epsilon, random_state=0).fit(ratings)
+    assert len(model.certificate.parts[1].steps) > 1
+    assert model.allocation_.asks_ratings == (epsilon == 2)
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 5.0])
 def test_the_fit_is_the_one_in_memory_bit_for_bit(tmp_path, cut, epsilon):
     ratings = realistic(0, n_users=80, n_items=50, n_ratings=2_500, timestamps=True)

@@ -3,6 +3,7 @@
 import random
 import threading
 from base64 import b64encode
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from spark_cases import (
 )
 
 from dpsr import DPSR
+from dpsr.certify.parts import DividedSumsPart
 from dpsr.data.spark.frame import spark_table
 from dpsr.data.spark.session import running_session, spark_session
 from dpsr.engine import BlockResult
@@ -85,8 +87,18 @@ def check_equal(ratings, raw, epsilon, *, drawn=True):
     np.testing.assert_allclose(found[RELEASED], column(inside.table, RELEASED), rtol=0, atol=1e-6)
     expected, found = (one.model.user_factors @ one.model.item_factors.T for one in (inside, there))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
-    assert there.certificate.parts == inside.certificate.parts
+    assert to_rounding(there) == to_rounding(inside)
     assert there.certificate.public == inside.certificate.public
+
+
+def to_rounding(made):
+    """The questions. How wide a second turn's windows are follows from sums that Spark adds up in another order."""
+    return [
+        replace(part, step=tuple(float(f"{step:.12g}") for step in part.step))
+        if isinstance(part, DividedSumsPart)
+        else part
+        for part in made.certificate.parts
+    ]
 
 
 def test_sums_over_all_ratings_are_those_of_memory(session, cut, monkeypatch):
@@ -95,6 +107,15 @@ def test_sums_over_all_ratings_are_those_of_memory(session, cut, monkeypatch):
     ratings = small()
     raw = blocks_of(session, ratings)
     check_equal(ratings, raw, 0.5, drawn=False)
+    raw.table.close()
+
+
+def test_sums_that_are_asked_in_two_turns_are_those_of_memory(session, cut):
+    ratings = small()
+    raw = blocks_of(session, ratings)
+    check_equal(ratings, raw, 1.5, drawn=False)
+    _, part = DPSR(1.5, random_state=0).fit(ratings).certificate.parts
+    assert len(part.to_record()["steps"]) > 1
     raw.table.close()
 
 

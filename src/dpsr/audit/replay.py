@@ -36,31 +36,31 @@ class Tape(Journal):
     """The answers of one run, in memory. Rewound, it gives them again and remembers whether the questions changed."""
 
     def __init__(self) -> None:
-        self._kept: list[tuple[Part, AnyInts]] = []
+        self._kept: list[tuple[Part, str, AnyInts]] = []
         self._at, self._rewound, self.same_questions = 0, False, True
 
     def rewind(self) -> Tape:
         self._at, self._rewound = 0, True
         return self
 
-    def answered(self, part: Part) -> npt.NDArray[np.int64] | None:
+    def answered(self, part: Part, about: str = "") -> npt.NDArray[np.int64] | None:
         """The kept answer to the next question."""
         if not self._rewound or self._at >= len(self._kept):
             self.same_questions &= not self._rewound
             return None
-        asked, answer = self._kept[self._at]
+        asked, asked_about, answer = self._kept[self._at]
         self._at += 1
-        self.same_questions &= asked.to_record() == part.to_record()
+        self.same_questions &= asked.to_record() == part.to_record() and asked_about == about
         return answer.astype(np.int64)
 
     @property
     def kept(self) -> tuple[tuple[Part, AnyInts], ...]:
         """Questions with their noisy answers."""
-        return tuple(self._kept)
+        return tuple((part, answer) for part, _, answer in self._kept)
 
-    def keep(self, part: Part, values: AnyInts) -> None:
+    def keep(self, part: Part, values: AnyInts, about: str = "") -> None:
         """An answer that was drawn."""
-        self._kept.append((part, values.copy()))
+        self._kept.append((part, about, values.copy()))
 
 
 class _KeptTable(MemoryTable):

@@ -218,6 +218,10 @@ class RowSums:
     items: npt.NDArray[np.bool_]
     users: npt.NDArray[np.bool_]
 
+    def __post_init__(self) -> None:
+        if any(rows.dtype != np.bool_ or rows.ndim != 1 for rows in (self.items, self.users)):
+            raise PrivacyError("which sums are asked is true or false for every row: numbers could name a row twice.")
+
     @classmethod
     def all(cls, census: Census) -> RowSums:
         """Those of every row."""

@@ -15,8 +15,11 @@ from forked import Forked, run
 from dpsr import DPSR, load_release
 from dpsr.data import realistic
 from dpsr.data.ingest import ingest
-from dpsr.engine.incidence import Division, RowSums
+from dpsr.engine import BlockResult
+from dpsr.engine.incidence import Division, RowSums, Turns
 from dpsr.errors import PrivacyError
+from dpsr.pipeline.value import RELEASED
+from dpsr.privacy.channels import randomised_response
 from dpsr.privacy.noise import NoiseSource
 from dpsr.privacy.vault import Vault
 from dpsr.privacy.vault.journal import Journal
@@ -135,6 +138,42 @@ def test_sums_of_a_turn_that_was_had_are_not_drawn_again(raw, tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
+def test_other_sums_than_those_that_were_answered_are_refused(raw, tmp_path):
+    """A part does not say which sums a turn asked, nor of whom: another version, or another processor, might differ in
+    that alone. What the folder has would pass for others, and its own would be asked again."""
+    census = raw.table.census
+    even = RowSums(np.arange(census.n_items) % 2 == 0, np.arange(census.n_users) % 2 == 0)
+    division, alike = (Division.uniform(census.shape, 128, asked=100, light=40) for _ in range(2))
+    others = Division.uniform(census.shape, 128, asked=101, light=40)
+
+    def ask(rows, division):
+        vault = Vault(raw, 1.0, noise=NoiseSource.system(), journal=Journal(tmp_path / "work", {"run": 1}))
+        return vault.divided_sums(3.0, 1.0, division=division, epsilon=0.4, rows=rows)[0].values
+
+    first = ask(even, division)
+    for rows, whom in ((RowSums(~even.items, even.users), division), (RowSums.all(census), division), (even, others)):
+        with pytest.raises(PrivacyError, match="the answer to another question"):
+            ask(rows, whom)
+    np.testing.assert_array_equal(ask(even, alike), first)
+
+
+def test_other_shares_of_turns_than_those_that_were_drawn_are_refused(raw, tmp_path):
+    """A rating of an earlier turn could be in a later one then, and be asked again."""
+
+    def choose(block):
+        return BlockResult({"choice": np.zeros(len(block.items), np.uint8)})
+
+    def ask(*shares):
+        vault = Vault(raw, 1.0, noise=NoiseSource.system(), journal=Journal(tmp_path / "work", {"run": 1}))
+        vault.table.run(choose, writes=["choice"])
+        vault.symbols({0: randomised_response(raw.scale, 0.5)}, choice="choice", symbol="turn_a", turns=Turns(shares))
+
+    ask(100, 156)
+    ask(100, 156)
+    with pytest.raises(PrivacyError, match="the answer to another question"):
+        ask(99, 157)
+
+
 def test_the_key_is_in_no_file_of_the_working_folder(raw, tmp_path, monkeypatch):
     noise = NoiseSource.system()
     monkeypatch.setattr(NoiseSource, "system", lambda: noise)
@@ -158,6 +197,49 @@ def test_symbols_that_were_drawn_stay_and_only_lost_ones_are_drawn(raw, tmp_path
 
 class KilledError(Exception):
     """As if the process had ended here."""
+
+
+def test_a_run_that_is_killed_between_two_turns_of_sums_ends_as_one_that_was_not(raw, tmp_path, monkeypatch):
+    """Under a seed, whose streams for what had been answered are passed over; nothing else is drawn again."""
+    folders = whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in folders:
+        folder.mkdir()
+    parts, values = sums_of_a_release(raw, Journal(whole, {"run": 1}))
+    with monkeypatch.context() as during:
+        during.setattr(Journal, "keep", ended_at(Journal.keep, 3))
+        with pytest.raises(KilledError):
+            sums_of_a_release(raw, Journal(killed, {"run": 1}))
+    before, noise = kept(killed), NoiseSource.seeded(0)
+    assert sorted(before) == ["answer-000.json", "answer-001.json"]
+    for _ in before:
+        noise.stream()
+    monkeypatch.setattr(DPSR, "_noise", lambda _: noise)
+    again, found = sums_of_a_release(raw, Journal(killed, {"run": 1}))
+    assert again == parts
+    assert len(parts[1].steps) > 1
+    np.testing.assert_array_equal(found, values)
+    assert kept(killed) == kept(whole)
+    assert kept(killed).items() > before.items()
+    assert noise._asked == 3
+
+
+def sums_of_a_release(raw, journal):
+    """What a release on so much that sums are all it asks states of its questions, and its ratings."""
+    made = DPSR(1.5, random_state=0).fit_table(raw, journal)
+    return made.certificate.parts, np.concatenate([block.columns[RELEASED] for block in made.table.scan([RELEASED])])
+
+
+def ended_at(real, number):
+    """The same method, until the process ends when it is called for that time."""
+    calls = []
+
+    def ending(*asked, **named):
+        calls.append(asked)
+        if len(calls) == number:
+            raise KilledError
+        return real(*asked, **named)
+
+    return ending
 
 
 @pytest.mark.parametrize("turn", ["turn_a", "turn_b", "turn_c"])

@@ -277,6 +277,32 @@ def test_a_sum_is_asked_once_and_turns_are_alike(ratings, division, contrasts):
         v.divided_sums(3.0, 0.7, division=division, epsilon=0.5, rows=then)
 
 
+def test_rows_that_are_numbers_are_refused_for_they_could_name_one_twice():
+    """One item's place, a hundred times: as many answers to one sum, each with noise of its own."""
+    with pytest.raises(PrivacyError, match="true or false for every row"):
+        RowSums(np.zeros(100, dtype=np.int64), np.zeros(1, dtype=bool))
+    with pytest.raises(PrivacyError, match="true or false for every row"):
+        RowSums(np.zeros(40, dtype=bool), np.ones((60, 1), dtype=bool))
+
+
+def test_what_was_asked_stays_known_when_its_rows_are_changed_afterwards(ratings, division):
+    v, rows = Vault(ratings, 1.0, noise=NoiseSource.system()), RowSums.all(ratings.mask.census)
+    v.divided_sums(3.0, 1.0, division=division, epsilon=0.5, rows=rows)
+    rows.items[:] = rows.users[:] = False
+    with pytest.raises(PrivacyError, match="each of the sums once"):
+        v.divided_sums(3.0, 1.0, division=division, epsilon=0.5)
+
+
+def test_the_secret_itself_chooses_no_window_and_no_channel(ratings, division):
+    """Of windows at either end a rating would move a sum by twice their width; which channel it used would tell it."""
+    v = Vault(ratings, 1.0, noise=NoiseSource.system())
+    with pytest.raises(PrivacyError, match=r"level is the secret.*Nothing was drawn"):
+        v.divided_sums(CENTRES, 1.0, division=division, epsilon=0.5, choice="level")
+    with pytest.raises(PrivacyError, match=r"level is the secret.*Nothing was drawn"):
+        v.symbols({x: randomised_response(STARS, 0.1) for x in range(5)}, choice="level", symbol="symbol")
+    assert v.left == 1.0
+
+
 def test_a_weight_over_all_ratings_without_signs_is_refused_and_signs_without_a_weight_too(
     ratings, division, contrasts
 ):

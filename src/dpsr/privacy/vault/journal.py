@@ -51,13 +51,16 @@ class Journal:
             )
         _write(start, claim)
 
-    def answered(self, part: Part) -> npt.NDArray[np.int64] | None:
-        """The answer to the next question if it was given before; a different question there is refused."""
+    def answered(self, part: Part, about: str = "") -> npt.NDArray[np.int64] | None:
+        """The answer to the next question if it was given before; a different question there is refused.
+
+        What a question was `about` is what its part leaves open: whom it asked, as a digest.
+        """
         path = self._folder / f"answer-{self._next:03d}.json"
         if not path.exists():
             return None
         record = json.loads(path.read_text("utf-8"))
-        if record["part"] != _plain(part):
+        if record["part"] != _plain(part) or record.get("about", "") != about:
             raise PrivacyError(
                 "the working folder holds the answer to another question, so this version of dpsr cannot go on with "
                 "it. Nothing was drawn. Give an empty folder with --work."
@@ -65,9 +68,10 @@ class Journal:
         self._next += 1
         return np.array(record["values"], dtype=np.int64)
 
-    def keep(self, part: Part, values: AnyInts) -> None:
+    def keep(self, part: Part, values: AnyInts, about: str = "") -> None:
         """Receipt and answer, together or not at all."""
-        _write(self._folder / f"answer-{self._next:03d}.json", {"part": _plain(part), "values": values.tolist()})
+        record = {"part": _plain(part), "about": about, "values": values.tolist()}
+        _write(self._folder / f"answer-{self._next:03d}.json", record)
         self._next += 1
 
     def note_charge(self, charge_id: str) -> None:

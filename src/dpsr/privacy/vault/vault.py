@@ -20,6 +20,7 @@ over blocks of users, wherever the ratings are kept.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -152,6 +153,7 @@ class Vault:
         turn. A sum is in one turn, and every turn's windows are as many steps wide, so that all turns together cost
         what they would cost at once.
         """
+        _check_public(choice)
         rows = RowSums.all(self.census) if rows is None else rows
         before = self._sums_before(rows, division, contrasts, epsilon)
         steps, step = self._windows(np.atleast_1d(centre), half_width, before)
@@ -189,9 +191,10 @@ class Vault:
         if before is not None:
             part = replace(before, steps=before.steps + part.steps, step=before.step + part.step)
         of_items, of_users, together = answer.sums[0][rows.items], answer.rows[0][rows.users], answer.sums[3]
-        noisy = self._release(part, np.concatenate([of_items, of_users, together]), unit=step / GRID, before=before)
+        values, about = np.concatenate([of_items, of_users, together]), _digest(rows, division)
+        noisy = self._release(part, values, unit=step / GRID, before=before, about=about)
         self._division, self._sums_epsilon = division, epsilon
-        self._summed = rows if self._summed is None else self._summed | rows
+        self._summed = rows | (self._summed or rows)
         ends = np.cumsum([len(of_items), len(of_users), len(together)])[: len(sizes) - 1]
         return tuple(NoisyStatistic(values, noisy.noise_variance) for values in np.split(noisy.values, ends))
 
@@ -236,6 +239,7 @@ class Vault:
         the next one, and the others have the symbol zero: a rating is asked in one of them, so all turns together cost
         what the dearest of their channels costs.
         """
+        _check_public(choice)
         before = self._turns_before(turns)
         mechanism = _named(next(iter(channels.values())))
         tables = tuple(as_table(channel.weights) for channel in channels.values())
@@ -251,7 +255,16 @@ class Vault:
             return at[np.minimum(block.columns[choice], last)] + block.columns[LEVEL]
 
         turn = self._turn
-        self._draw(part, Sampler(stacked), symbol, rows, choice, before=before, now=lambda b: turns.of(b) == turn)
+        self._draw(
+            part,
+            Sampler(stacked),
+            symbol,
+            rows,
+            choice,
+            before=before,
+            now=lambda block: turns.of(block) == turn,
+            about=str(turns.shares),
+        )
         self._turns, self._turn = turns, (turn + 1) % turns.number
 
     def _turns_before(self, turns: Turns) -> ChannelPart | None:
@@ -284,15 +297,16 @@ class Vault:
         *public: str,
         before: PricedPart | None = None,
         now: Callable[[Block], npt.NDArray[np.bool_]] | None = None,
+        about: str = "",
     ) -> None:
         """Charge, then draw a symbol for every rating from the sampler's row that `rows` says, at its own place.
 
         `before` is the part of earlier turns, in whose place this one is charged; ratings that are not asked `now` have
-        the symbol zero.
+        the symbol zero. A run that goes on was `about` the same ratings.
         """
         self._charge(part, before)
-        if self._journal and self._journal.answered(part) is None:
-            self._journal.keep(part, np.empty(0, dtype=np.int64))  # the symbols are kept block by block
+        if self._journal and self._journal.answered(part, about) is None:
+            self._journal.keep(part, np.empty(0, dtype=np.int64), about)  # the symbols are kept block by block
         stream, division = self._noise.stream(), self._division
 
         def draw(block: Block) -> BlockResult:
@@ -321,19 +335,20 @@ class Vault:
         )
 
     def _release(
-        self, part: LaplacePart, values: AnyInts, *, unit: float, before: PricedPart | None = None
+        self, part: LaplacePart, values: AnyInts, *, unit: float, before: PricedPart | None = None, about: str = ""
     ) -> NoisyStatistic:
         """Charge, then add discrete Laplace noise: the price and the noise come from the same description.
 
-        `before` is the part of earlier turns, in whose place this one is charged.
+        `before` is the part of earlier turns, in whose place this one is charged. A run that goes on was `about` the
+        same sums.
         """
         self._charge(part, before)
         scale = Fraction(part.noise_scale)
-        noisy = self._journal.answered(part) if self._journal else None
+        noisy = self._journal.answered(part, about) if self._journal else None
         if noisy is None:
             noisy = values + discrete_laplace(scale, len(values), self._noise)
             if self._journal:
-                self._journal.keep(part, noisy)
+                self._journal.keep(part, noisy, about)
         return NoisyStatistic(noisy.astype(np.float64) * unit, 2 * (float(scale) * unit) ** 2)
 
     def _charge(self, part: PricedPart, instead_of: PricedPart | None = None) -> None:
@@ -344,6 +359,22 @@ class Vault:
                 "Nothing was drawn. Ask for less."
             )
         self._parts = [*others, part]
+
+
+def _check_public(choice: str | None) -> None:
+    """Refuse windows and channels that the secret itself would choose."""
+    if choice == LEVEL:
+        raise PrivacyError(
+            f"the column {LEVEL} is the secret: a public column says how each rating is asked. Nothing was drawn."
+        )
+
+
+def _digest(rows: RowSums, division: Division) -> str:
+    """Which sums are asked, and which ratings weigh what in them; a part does not say."""
+    said = hashlib.sha256()
+    for one in (rows.items, rows.users, division.item_class, division.user_class, division.item, division.asked):
+        said.update(one.tobytes())
+    return said.hexdigest()
 
 
 def public_facts(census: Census, scale: Scale) -> dict[str, Any]:
