@@ -310,8 +310,11 @@ def test_the_sums_are_asked_and_read_as_stated(people, monkeypatch):
 
 def shown(family, centre, c, eta):
     """What a clipped rating is on average whose mean is eta: by hand, between the two means of the family beside it."""
-    clipped = [min(max(y - centre, -c), c) for y in family.y]
-    return np.interp(eta, family.means, [sum(p * x for p, x in zip(law, clipped, strict=True)) for law in family.table])
+    clipped, point = [min(max(y - centre, -c), c) for y in family.y], int(np.abs(family.means - centre).argmin())
+    means = [sum(p * x for p, x in zip(law, clipped, strict=True)) for law in family.table]
+    tilt = (means[point + 1] - means[point - 1]) / (family.means[point + 1] - family.means[point - 1])
+    steeper = window_moments(family, point, c)[1] - tilt
+    return np.interp(eta, family.means, means) + steeper * (np.clip(eta, *family.means[[0, -1]]) - centre)
 
 
 def test_sums_of_a_second_turn_are_read_at_what_is_expected(people, monkeypatch):

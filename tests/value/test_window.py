@@ -175,9 +175,15 @@ def alike(family, table):
 
 
 def shown(family, centre, c, eta):
-    """Oracle: the mean of a clipped rating whose own mean is eta, between the two means of the family beside it."""
-    clipped = [min(max(y - centre, -c), c) for y in family.y]
-    return np.interp(eta, family.means, [sum(p * x for p, x in zip(law, clipped, strict=True)) for law in family.table])
+    """Oracle: the mean of a clipped rating whose own mean is eta, between the two means of the family beside it.
+
+    It rises by the slope of the window at its centre.
+    """
+    clipped, point = [min(max(y - centre, -c), c) for y in family.y], int(np.abs(family.means - centre).argmin())
+    means = [sum(p * x for p, x in zip(law, clipped, strict=True)) for law in family.table]
+    tilt = (means[point + 1] - means[point - 1]) / (family.means[point + 1] - family.means[point - 1])
+    steeper = window_moments(family, point, c)[1] - tilt
+    return np.interp(eta, family.means, means) + steeper * (np.clip(eta, *family.means[[0, -1]]) - centre)
 
 
 def read_by_hand(mask, scatter, eta, view, windows, c):

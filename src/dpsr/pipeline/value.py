@@ -71,10 +71,7 @@ def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Al
     rounds = FEW_ROUNDS if shares.asks_ratings else ROUNDS
     effects, heard, state, expected = expect(design, sums, usage, y, rounds=rounds)
     if sums.turns and not shares.asks_ratings:
-        scatter = scatter_of(effects, state, usage, y)
-        for turn in sums.turns:
-            at_mean = read_again(turn.view, vault.table, sums.weights, expected, scatter, usage.mean)
-            sums = sums.read(turn, at_mean)
+        sums = all_read_again(vault.table, sums, expected, scatter_of(effects, state, usage, y), usage.mean)
         effects, heard, state, expected = expect(design, sums, usage, y, rounds=rounds)
     observations = own_observations(design, heard, effects)
 
@@ -185,6 +182,15 @@ def expect(
     state = EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=0)
     around = with_variance(y, usage.log_base, state.residual + state.mean_uncertainty, state.sample)
     return effects, heard, state, ExpectedRatings(around, state.left, state.right)
+
+
+def all_read_again(
+    table: Table, sums: NoisySums, expected: ExpectedRatings, scatter: Scatter, mean: float
+) -> NoisySums:
+    """The sums of every turn, read around what all of them say of ratings."""
+    for turn in sums.turns:
+        sums = sums.read(turn, read_again(turn.view, table, sums.weights, expected, scatter, mean))
+    return sums
 
 
 def scatter_of(effects: Effects, state: EvidenceState, usage: Usage, y: Floats) -> Scatter:

@@ -244,6 +244,18 @@ def window_moments(family: LevelFamily, point: int, half_width: float) -> tuple[
     return mean, max(tilt, shift), max(float(p @ clipped**2) - mean**2, 1e-9)
 
 
+def shown_through(family: LevelFamily, centres: Floats, half_width: float) -> Floats:
+    """The mean of a clipped rating, window by window, at every mean of the family.
+
+    At a window's centre it rises by the slope of `window_moments`, of which a tilt of the levels may fall short.
+    """
+    shown = np.clip(family.y - centres[:, None], -half_width, half_width) @ family.table.T
+    points, windows = family.nearest(centres), np.arange(len(centres))
+    steepness = np.gradient(shown, family.spacing, axis=1)[windows, points]
+    slope = np.array([window_moments(family, int(point), half_width)[1] for point in points])
+    return np.asarray(shown + (slope - steepness)[:, None] * (family.means - centres[:, None]))
+
+
 def choose_window(
     family: LevelFamily, point: int, epsilon: float, counts: Floats, effect_variance: float, *, least: float = 0.75
 ) -> float:

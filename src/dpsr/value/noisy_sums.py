@@ -4,7 +4,8 @@
     T_u  = g sum_j q_uj eta_uj + noise      of every user, j over what was rated
     T_kl = g sum w_uj s_u s_j eta_uj + noise    of all ratings with public signs, by class of user and of item
 
-with eta_uj = z_j' W x_u + item_j + user_u, weights p, q, w by a public division and g the slope of the window.
+with eta_uj = z_j' W x_u + l_j + user_u, l_j what is an item's own (`effects.py`), weights p, q, w by a public
+division and g the slope of the window.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ class NoisySums:
     """Item and user sums as linear observations of eta: values and variances, the gain, and whose weights they have.
 
     Variances are those around what a model says of a sum, its noise included; of that noise, which is Laplace's, the
-    scales are those of the laws (zero where a sum was not asked, or is taken for a normal observation).
+    scales are those of the laws (zero where a sum was not asked, or is taken for a normal observation). `turns` are the
+    answers, so that they can be read again.
     """
 
     item_values: Floats

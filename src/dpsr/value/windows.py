@@ -33,7 +33,7 @@ from dpsr.engine.incidence import ColumnStack, DividedIncidence, RowSums, Sizes,
 from dpsr.engine.table import zeros
 from dpsr.types import Census
 from dpsr.value.expected import SLOPE, WINDOW
-from dpsr.value.levels import GRID, LevelFamily, Usage, choose_window, window_moments
+from dpsr.value.levels import GRID, LevelFamily, Usage, choose_window, shown_through, window_moments
 from dpsr.value.priors import EFFECT
 
 _EVERY = 3
@@ -226,8 +226,7 @@ class _Reading:
     ) -> None:
         self._weights, self._expected, self._scatter, self._mean = weights, expected, scatter, mean
         self._known, self._unknown = (
-            np.clip(family.y - centres[:, None], -half_width, half_width) @ family.table.T
-            for family in (scatter.known, scatter.unknown)
+            shown_through(family, centres, half_width) for family in (scatter.known, scatter.unknown)
         )
 
     def add(self, block: Block, window: AnyInts | int, items: Floats) -> Floats:
