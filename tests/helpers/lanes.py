@@ -5,8 +5,9 @@ measured: `make slow-list` runs every test and keeps in `tests/slow.txt` those t
 processor time, that of programs they start included; a clock would measure who else uses the machine. A fixture that
 several tests share is measured by itself, and where it is slow, so are they: left to the tests that need it, whichever
 came first would pay. Files with slow tests are handed out first, so that no worker is left alone with one at the end;
-files that need Spark go to one worker, for it takes longest to start. Studies come last: each of their processes would
-compile by itself what the tests of a room have compiled by then, and left on disk for everybody.
+files that need Spark go to one worker, for it takes longest to start, and those that need a browser to the other.
+Studies come last: each of their processes would compile by itself what the tests of a room have compiled by then, and
+left on disk for everybody.
 """
 
 import atexit
@@ -61,9 +62,9 @@ def pytest_collection_modifyitems(items):
 
 
 def in_turn(file, seconds):
-    """Where a file stands in the line: own Spark, shared Spark, others, studies; the longest of each first."""
+    """Where a file stands in the line: own Spark, shared Spark, browser, others, studies; the longest of each first."""
     shared = needs_spark(file) and "lasting_spark" in _text(file)
-    return file.startswith(STUDIES), not needs_spark(file), shared, -seconds.get(file, 0.0)
+    return file.startswith(STUDIES), not needs_spark(file), shared, not needs_browser(file), -seconds.get(file, 0.0)
 
 
 def slow_tests():
@@ -85,14 +86,23 @@ def needs_spark(file):
     return "from spark_cases import" in _text(file)
 
 
+def needs_browser(file):
+    return "from chromium import" in _text(file)
+
+
+def together(file):
+    """Files that need Spark go to one worker as a whole, and so do those that need a browser."""
+    return "spark" if needs_spark(file) else "browser" if needs_browser(file) else file
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Files as a whole, those that need Spark together."""
+    """Files as a whole."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return "spark" if needs_spark(file_of(nodeid)) else file_of(nodeid)
+            return together(file_of(nodeid))
 
     return ByFile(config, log)
 
@@ -127,3 +137,5 @@ def pytest_collection_finish():
 
 def pytest_sessionfinish():
     forked.stop()
+    gc.collect()
+    gc.freeze()  # pytest collects twice more

@@ -23,6 +23,11 @@ def fitted(ratings):
     return DPSR.paper(epsilon=1.0).fit(ratings)
 
 
+@pytest.fixture(scope="module")
+def base(ratings):
+    return DPSR.paper(2.0, random_state=0).fit(ratings)
+
+
 def test_the_pipeline_is_its_three_stages(ratings):
     model = DPSR.paper(2.0, random_state=3, n_neighbors=5, rank=4, beta=0.5, lam=0.6, n_iter=20, period=5).fit(ratings)
     channel = calibrated_laplace(ratings.scale, 2.0, 0.3)
@@ -113,8 +118,7 @@ def test_reconstruct_of_a_plain_table_certifies_nothing(ratings):
     "change",
     [{"alpha": 0.0}, {"beta": 0.2}, {"n_neighbors": 3}, {"rank": 2}, {"lam": 0.2}, {"n_iter": 10}, {"period": 5}],
 )
-def test_every_setting_changes_the_result(ratings, change):
-    base = DPSR.paper(2.0, random_state=0).fit(ratings)
+def test_every_setting_changes_the_result(ratings, base, change):
     other = DPSR.paper(2.0, random_state=0, **change).fit(ratings)
     assert (base.release_.ratings != other.release_.ratings).any()
 

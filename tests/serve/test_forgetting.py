@@ -35,13 +35,23 @@ def holders():
     gc.unfreeze()  # what was there before the tests may hold it now
     gc.collect()
     things = gc.get_objects()
+    gc.freeze()  # again, for the tests to come
     parts = (things[start : start + 10_000] for start in range(0, len(things), 10_000))
     return [type(thing) for part in parts if _hold(part) for thing in part if _hold([thing])]
 
 
 def _hold(things):
     """Whether any of them does: there are millions, and many are looked at as fast as one."""
-    return any(_holds(one) for one in gc.get_referents(*things) if type(one) in (str, bytes, bytearray))
+    return any(_holds(one) for one in _texts(things))
+
+
+def _texts(things):
+    """What they hold that is text; Python keeps no list of dicts and tuples that hold nothing but text."""
+    for one in gc.get_referents(*things):
+        if type(one) in (str, bytes, bytearray):
+            yield one
+        elif type(one) in (dict, tuple) and not gc.is_tracked(one):
+            yield from _texts([one])
 
 
 def _holds(one):
