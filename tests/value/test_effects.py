@@ -14,6 +14,7 @@ from dpsr.value.effects import (
     _COEFFICIENTS,
     _PSEUDO,
     FEW_ROUNDS,
+    MORE_ROUNDS,
     ROUNDS,
     Effects,
     _Problem,
@@ -382,6 +383,31 @@ def test_a_start_takes_noise_for_normal_and_looks_for_no_products():
     found, heard = learn_effects(design, laplace, ridge(0.25, 1e-4), 0.25)
     assert np.abs(heard.item_values - laplace.item_values).max() > 0.001
     assert found.products.any()
+
+
+def test_effects_are_learned_on_when_sums_are_read_otherwise():
+    """Sums move by more than their noise: what was begun is near the new fixed point sooner than what is not."""
+    design, _, sums, _, _ = simulated(300, 250, 0.12, 0.1, 0.01, 0.2, 4)
+    sums = replace(sums, item_scale=np.full(250, 0.3), user_scale=np.full(300, 0.3))
+    items, users = np.split(np.random.default_rng(5).normal(0, 0.5, 550), [250])
+    again = replace(sums, item_values=sums.item_values + items, user_values=sums.user_values + users)
+
+    def learned(sums, **given):
+        return learn_effects(design, sums, ridge(0.25, 1e-4), 0.25, **given)
+
+    begun = learned(sums)
+    found = {"on": learned(again, rounds=MORE_ROUNDS, begun=begun), "anew": learned(again, rounds=MORE_ROUNDS)}
+    exact, _ = learned(again)
+    variance = np.mean(np.concatenate([exact.item_posterior_variance, exact.user_posterior_variance]))
+    level = with_levels(design, exact).item
+    off = {
+        way: np.mean(np.concatenate([with_levels(design, e).item - level, e.user - exact.user]) ** 2) / variance
+        for way, (e, _) in {**found, "begun": begun}.items()
+    }
+    assert off["on"] < 1 / 16 < 1 < off["begun"], "a quarter of what is uncertain anyway; not where it set out from"
+    assert off["on"] < off["anew"] / 4
+    for side in ("item_prior_variance", "user_prior_variance"):
+        assert getattr(exact, side) / 1.25 < getattr(found["on"][0], side) < getattr(exact, side) * 1.25
 
 
 def test_variances_are_honest_about_the_error_of_the_effects():

@@ -32,7 +32,7 @@ from dpsr.types import Model
 from dpsr.value.allocation import Allocation, Components, allocate
 from dpsr.value.assembly import MaskTaste, assemble, learn_mask_taste, personal_prior
 from dpsr.value.design import Design
-from dpsr.value.effects import FEW_ROUNDS, ROUNDS, Effects, learn_effects, own_observations
+from dpsr.value.effects import FEW_ROUNDS, MORE_ROUNDS, ROUNDS, Effects, learn_effects, own_observations
 from dpsr.value.evidence import N_FACTORS, EvidenceState
 from dpsr.value.levels import Usage, level_bins, mean_usage, scale_usage, tabulate, with_variance
 from dpsr.value.noisy_sums import Heard, NoisySums, PooledSums
@@ -72,7 +72,7 @@ def learn_value(vault: Vault, epsilon: float, recipe: Recipe) -> tuple[Model, Al
     effects, heard, state, expected = expect(design, sums, usage, y, rounds=rounds)
     if sums.turns and not shares.asks_ratings:
         sums = all_read_again(vault.table, sums, expected, scatter_of(effects, state, usage, y), usage.mean)
-        effects, heard, state, expected = expect(design, sums, usage, y, rounds=rounds)
+        effects, heard, state, expected = expect(design, sums, usage, y, rounds=MORE_ROUNDS, begun=(effects, heard))
     observations = own_observations(design, heard, effects)
 
     def learn_so_far(tables: dict[int, Floats]) -> ExpectedRatings:
@@ -174,11 +174,17 @@ def read_contrasts(
 
 
 def expect(
-    design: Design, sums: NoisySums, usage: Usage, y: Floats, *, rounds: int
+    design: Design,
+    sums: NoisySums,
+    usage: Usage,
+    y: Floats,
+    *,
+    rounds: int,
+    begun: tuple[Effects, NoisySums] | None = None,
 ) -> tuple[Effects, NoisySums, EvidenceState, ExpectedRatings]:
     """What sums say: as effects and normal observations, as the state from which sweeps set out, and of all ratings."""
     prior = ridge(usage.variance, usage.mean_variance)
-    effects, heard = learn_effects(design, sums, prior, usage.variance, rounds=rounds)
+    effects, heard = learn_effects(design, sums, prior, usage.variance, rounds=rounds, begun=begun)
     state = EvidenceState(design, effects, prior, mean=usage.mean, variance=usage.variance, k=0)
     around = with_variance(y, usage.log_base, state.residual + state.mean_uncertainty, state.sample)
     return effects, heard, state, ExpectedRatings(around, state.left, state.right)

@@ -86,28 +86,35 @@ _COEFFICIENTS = 3.0
 """The same for the ridge of a group of W, which is believed to be less than typical until it shows
 (`cautious_ridge`)."""
 
-ROUNDS, FEW_ROUNDS, _STEPS = 6, 3, 40
+ROUNDS, FEW_ROUNDS, MORE_ROUNDS, _STEPS = 6, 3, 2, 40
 _ROUGH, _ENOUGH, _EXACT = 1e-3, 1e-4, 1e-6
-"""Rounds of the fixed point, and of one that is only a start; steps of a round; the relative squared energy error at
-which a round stops: one that is only a start, one of several, the last."""
+"""Rounds of the fixed point, of one that is only a start, and of one learned on; steps of a round; the relative squared
+energy error at which a round stops: one that is only a start, one of several, the last."""
 
 
 def learn_effects(
-    design: Design, sums: NoisySums, ridge: Floats, variance: float, *, rounds: int = ROUNDS
+    design: Design,
+    sums: NoisySums,
+    ridge: Floats,
+    variance: float,
+    *,
+    rounds: int = ROUNDS,
+    begun: tuple[Effects, NoisySums] | None = None,
 ) -> tuple[Effects, NoisySums]:
     """Joint empirical-Bayes posterior of weights and effects, and the sums as normal observations.
 
     In fewer `rounds`, roughly, without Q and with all noise taken for normal where it is the start of sweeps over noisy
-    ratings, which learn effects and their variances anew, or of what is asked next.
+    ratings, which learn effects and their variances anew, or of what is asked next. What was `begun` on the same sums,
+    read otherwise, is learned on, in fewer rounds and in full.
     """
     (m, n), t = design.census.shape, EFFECT * variance
     cautious = cautious_ridge(ridge)
     q, d = design.z.shape[1], design.x.shape[1]
     W, Q, prior = np.zeros((q, d)), np.zeros((q - 1, q - 1)), (ridge, t, t, np.full(n, t), np.full(m, t))
-    effects = Effects(W, Q, np.zeros(n), np.zeros(m), *prior)
-    problem, start = _Problem(design, sums), rounds < ROUNDS
+    effects, heard = begun or (Effects(W, Q, np.zeros(n), np.zeros(m), *prior), sums)
+    problem, start = _Problem(design, heard), begun is None and rounds < ROUNDS
     for done in range(rounds):
-        if done > 0 and not start:
+        if not start and (done > 0 or begun):
             problem.hear(sums, effects)
         enough = _ROUGH if start else _ENOUGH if done < rounds - 1 else _EXACT
         effects = problem.solve(effects, cautious, _CAUTION * t, enough=enough, own_products=not start)
