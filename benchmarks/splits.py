@@ -64,6 +64,7 @@ MADE: dict[str, Callable[[], Ratings]] = {
     "10,000, tastes in the mask": lambda: TasteSet("", 300, 40).draw(250),
     "100,000, tastes in the mask": lambda: TasteSet("", 1_000, 60).draw(1_700),
     "1,000,000, tastes in the mask": lambda: TasteSet("", 3_000, 170).draw(6_000),
+    "1,000,000, tastes in the mask and own": lambda: TasteSet("", 3_000, 170, own=0.32).draw(6_000),
     "72,000 of 17,600 people": lambda: sparse(17_600, 72_000, 11_000),
     "434,000 of 78,000 people": lambda: sparse(78_000, 434_000, 25_000),
     "jokes, 72 % full": lambda: ROBUSTNESS["jokes, 72 % full"](0),

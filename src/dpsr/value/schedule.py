@@ -28,7 +28,7 @@ from dpsr.value.evidence import EvidenceState, Observations
 from dpsr.value.levels import with_variance
 from dpsr.value.sweep import Reader
 
-_SWEEPS, _STABLE = 8, 0.04
+_SWEEPS, _STABLE = 7, 0.04
 """Sweeps at most, and how far the means may still move, in deviations of what is uncertain about them: a thousandth of
 the error that noise leaves."""
 
