@@ -27,14 +27,19 @@ _FACTORS = 6
 _ROWS = 1 << 21
 
 
-def write_ratings(n_ratings: int, path: Path, *, shape: tuple[int, int] | None = None, seed: int = 0) -> Path:
-    """A Parquet file of user, item, rating, timestamp with close to `n_ratings` rows, user by user."""
+def write_ratings(
+    n_ratings: int, path: Path, *, shape: tuple[int, int] | None = None, taste: float = 0.35, seed: int = 0
+) -> Path:
+    """A Parquet file of user, item, rating, timestamp with close to `n_ratings` rows, user by user.
+
+    `taste` is the deviation of every factor on either side, in stars; noise has 0.75.
+    """
     shape = shape or SHAPES.get(n_ratings) or (n_ratings // 150, max(2, n_ratings // 600))
     rng = np.random.default_rng(seed)
     counts = activity(rng, n_ratings, *shape)
     popularity = np.cumsum(1 / (np.arange(shape[1]) + 20.0) ** 1.05)
     popularity /= popularity[-1]
-    p, q = rng.normal(0, 0.35, (shape[0], _FACTORS)), rng.normal(0, 0.35, (shape[1], _FACTORS))
+    p, q = rng.normal(0, taste, (shape[0], _FACTORS)), rng.normal(0, taste, (shape[1], _FACTORS))
     p[:, 0], q[:, 0] = rng.normal(0, 0.4, shape[0]), 1.0
     q[:, 1], p[:, 1] = rng.normal(0, 0.45, shape[1]), 1.0
     names = rng.permutation(shape[1]).astype(np.int32)

@@ -51,18 +51,21 @@ def sparse(people: int, ratings: int, items: int, seed: int = 0) -> Ratings:
     return Ratings.from_arrays(users, rated, stars, scale="1:5:1")
 
 
-def movielens_like(n_ratings: int) -> Ratings:
+def movielens_like(n_ratings: int, taste: float = 0.35) -> Ratings:
     """Tastes that do not show in who rates what."""
     with TemporaryDirectory() as folder:
-        return Ratings.read(write_ratings(n_ratings, Path(folder) / "ratings.parquet"), scale="0.5:5:0.5")
+        path = write_ratings(n_ratings, Path(folder) / "ratings.parquet", taste=taste)
+        return Ratings.read(path, scale="0.5:5:0.5")
 
 
 MADE: dict[str, Callable[[], Ratings]] = {
     "10,000, tastes hidden": partial(movielens_like, 10_000),
     "100,000, tastes hidden": partial(movielens_like, 100_000),
     "1,000,000, tastes hidden": partial(movielens_like, 1_000_000),
+    "1,000,000, larger tastes hidden": partial(movielens_like, 1_000_000, 0.5),
     "10,000, tastes in the mask": lambda: TasteSet("", 300, 40).draw(250),
     "100,000, tastes in the mask": lambda: TasteSet("", 1_000, 60).draw(1_700),
+    "100,000, tastes in the mask and own": lambda: TasteSet("", 1_000, 60, own=0.32).draw(1_700),
     "1,000,000, tastes in the mask": lambda: TasteSet("", 3_000, 170).draw(6_000),
     "1,000,000, tastes in the mask and own": lambda: TasteSet("", 3_000, 170, own=0.32).draw(6_000),
     "72,000 of 17,600 people": lambda: sparse(17_600, 72_000, 11_000),

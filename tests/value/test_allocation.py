@@ -12,8 +12,19 @@ from dpsr.data.synthetic import realistic
 from dpsr.engine import MemoryTable
 from dpsr.engine.incidence import ITEM_SHARES, DividedIncidence, Division
 from dpsr.errors import PrivacyError
+from dpsr.evaluate.pipelines import fixed_share
 from dpsr.types import Census, Mask
-from dpsr.value.allocation import Allocation, Components, allocate, best_tables, divide, explained_share, forecast
+from dpsr.value import allocation
+from dpsr.value.allocation import (
+    Allocation,
+    Components,
+    allocate,
+    best_tables,
+    divide,
+    explained_share,
+    forecast,
+    tables_in_sums,
+)
 from dpsr.value.design import OCTAVES, Side
 from dpsr.value.expected import Prices, ShareTables, expected_error
 
@@ -240,10 +251,38 @@ def census_of(times):
     return Census(pa.array(np.arange(len(users))), pa.array(np.arange(len(items))), users, items)
 
 
-def test_large_sets_ask_for_less_of_a_promise():
-    """What must be learned is the same, and forty times as many ratings tell it."""
-    assert not allocate(census_of(1), STARS, 0.8).asks_ratings
-    assert allocate(census_of(40), STARS, 0.8).asks_ratings
+def promised(mask, epsilon, monkeypatch):
+    """By how much less error than sums alone the best division with ratings asked one by one is expected to have."""
+    with monkeypatch.context() as anything:
+        anything.setattr(allocation, "_WORTH", -1.0)
+        return tables_in_sums(mask, epsilon)[1] - best_tables(mask, STARS, epsilon)[1]
+
+
+@pytest.mark.parametrize("mask", [mask_of(60, 50, 1_000), MASKS["people"], MASKS["many"], census_of(1), census_of(40)])
+def test_ratings_are_asked_one_by_one_where_they_promise_enough(mask, monkeypatch):
+    """A sixtieth of the variance on large sets, and less where sums of few ratings must be learned as well."""
+    enough = 0.016 / (1 + 5_000 / mask.n_ratings)
+    gains = {epsilon: promised(mask, epsilon, monkeypatch) for epsilon in (0.7, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0)}
+    asked = {epsilon: bool(best_tables(mask, STARS, epsilon)[0].asked.any()) for epsilon in gains}
+    assert asked == {epsilon: gain > enough for epsilon, gain in gains.items()}
+    assert set(asked.values()) == {True, False}
+
+
+def test_a_thousand_ratings_are_asked_for_a_promise_that_is_too_little_for_a_million(monkeypatch):
+    few, many = mask_of(60, 50, 1_000), census_of(40)
+    assert promised(few, 2.0, monkeypatch) < promised(many, 0.9, monkeypatch) < 0.016
+    assert best_tables(few, STARS, 2.0)[0].asked.any()
+    assert not best_tables(many, STARS, 0.9)[0].asked.any()
+
+
+def test_a_fixed_share_of_nobody_is_the_best_that_sums_alone_can_do():
+    """Also where the rule would ask everybody, whose weights are divided for something else."""
+    mask, none = MASKS["many"], fixed_share(0.0, 0.0, MASKS["many"], STARS, 3.0)
+    assert allocate(mask, STARS, 3.0).asks_ratings
+    assert not none.asks_ratings
+    best = divide(mask, tables_in_sums(mask, none.rest)[0])
+    np.testing.assert_array_equal(none.division.item, best.item)
+    assert none.division.pooled == best.pooled
 
 
 def test_the_gradient_is_that_of_the_expected_error():

@@ -36,7 +36,7 @@ import numpy.typing as npt
 
 from dpsr.arrays import Floats, Ints
 from dpsr.engine import BlockResult
-from dpsr.engine.incidence import GRID, DividedIncidence, Division
+from dpsr.engine.incidence import AT_ONCE, GRID, DividedIncidence, Division
 from dpsr.engine.raw import RawRatings, RawTable
 from dpsr.evaluate.contract import ITEMS_AND_SCALE, JOINT, MASK, SCALE_ALONE, SEEDED, PrivateMethod, Protection, Unit
 from dpsr.evaluate.metrics.ranking import Predictor
@@ -47,7 +47,7 @@ from dpsr.privacy.vault import Vault
 from dpsr.release import Contents, Personalised
 from dpsr.release.people import PersonalisedPeople
 from dpsr.types import Census, Scale
-from dpsr.value.allocation import Allocation, Components, allocate, turns_of
+from dpsr.value.allocation import Allocation, Components, allocate, divide, tables_in_sums, turns_of
 from dpsr.value.assembly import MaskTaste
 from dpsr.value.design import Design
 from dpsr.value.evidence import SAMPLE, EvidenceState, moments_at_ratings
@@ -217,8 +217,13 @@ def plain_scales(counts: npt.NDArray[np.int64]) -> Floats:
 def fixed_share(
     share: float, light: float, mask: Census, scale: Scale, epsilon: float, components: Components | None = None
 ) -> Allocation:
-    """A fixed share of all ratings asked one by one, whatever their counts, leaving `light` of their budget to sums."""
+    """A fixed share of all ratings asked one by one, whatever their counts, leaving `light` of their budget to sums.
+
+    Where that is nobody, weights are divided as is best then.
+    """
     shares = allocate(mask, scale, epsilon, components)
+    if share == 0 and shares.division is not None:
+        return replace(shares, division=divide(mask, tables_in_sums(mask, shares.rest, components)[0]), turns=AT_ONCE)
     asked, left = round(share * GRID), int(light * GRID)
     shares = replace(shares, turns=turns_of(scale, shares.rest, share * mask.n_ratings))
     return _divided(shares, lambda one: replace(one, asked=np.full_like(one.asked, asked), light=left))
