@@ -222,7 +222,7 @@ class _Setting:
     def __init__(self, mask: Mask | Census, parts: Components) -> None:
         self._items = Side.of(mask.item_counts, parts.item, parts.item_slopes)
         self._users = Side.of(mask.user_counts, parts.user, parts.user_slopes)
-        self._shares, self._ratings = parts.shares, mask.n_ratings
+        self._shares = parts.shares
 
     def error(self, division: ShareTables, prices: Prices) -> float:
         return self.improve(division, prices, 1)[1]  # the best of one step is where it starts
