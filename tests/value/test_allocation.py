@@ -262,10 +262,19 @@ def promised(mask, epsilon, monkeypatch):
 def test_ratings_are_asked_one_by_one_where_they_promise_enough(mask, monkeypatch):
     """A sixtieth of the variance on large sets, and less where sums of few ratings must be learned as well."""
     enough = 0.016 / (1 + 5_000 / mask.n_ratings)
-    gains = {epsilon: promised(mask, epsilon, monkeypatch) for epsilon in (0.7, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0)}
-    asked = {epsilon: bool(best_tables(mask, STARS, epsilon)[0].asked.any()) for epsilon in gains}
-    assert asked == {epsilon: gain > enough for epsilon, gain in gains.items()}
-    assert set(asked.values()) == {True, False}
+
+    def asks(epsilon):
+        return bool(best_tables(mask, STARS, epsilon)[0].asked.any())
+
+    for epsilon in (0.7, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0):
+        assert asks(epsilon) == (promised(mask, epsilon, monkeypatch) > enough)
+    low, high = 0.7, 3.0
+    assert not asks(low)
+    assert asks(high)
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (low, middle) if asks(middle) else (middle, high)
+    assert promised(mask, high, monkeypatch) == pytest.approx(enough, rel=0.02)
 
 
 def test_a_thousand_ratings_are_asked_for_a_promise_that_is_too_little_for_a_million(monkeypatch):
